@@ -1,0 +1,79 @@
+"""Where an op may be sampled: real, positive, away_from(0), or cases of operands and parameters.
+
+A Domain draws the cells of one operand; Cases draw whole calls. `samples` turns a card into calls that
+`check_op`, the tests and the Ops page all use, so everything that is shown about an op was also checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .op import Op
+
+Array = NDArray[Any]
+Rng = np.random.Generator
+Sample = tuple[tuple[Array, ...], dict[str, Any]]  # operands and parameters of one call
+
+
+@dataclass(frozen=True)
+class Domain:
+    """Where the cells of one operand may lie: in words, and as a draw of float64 cells of a given shape."""
+
+    words: str
+    draw: Callable[[Rng, tuple[int, ...]], Array]
+
+
+@dataclass(frozen=True)
+class Cases:
+    """Whole calls, for ops whose operands' shapes or parameters depend on each other."""
+
+    words: str
+    draw: Callable[[Rng], Iterator[Sample]]
+
+
+real = Domain("every real number", lambda rng, shape: rng.normal(0, 1.5, shape))
+positive = Domain("numbers above 0", lambda rng, shape: rng.uniform(0.1, 3, shape))
+
+
+def away_from(point: float, by: float = 0.1) -> Domain:
+    """Real numbers at least `by` away from `point`: a kink, or a pole."""
+
+    def draw(rng: Rng, shape: tuple[int, ...]) -> Array:
+        return point + rng.choice([-1.0, 1.0], shape) * rng.uniform(by, 3, shape)
+
+    return Domain(f"real numbers except near {point:g}", draw)
+
+
+def distinct(rng: Rng, shape: tuple[int, ...]) -> Array:
+    """Cells at least 0.1 apart from each other, for ops that pick an extreme."""
+    count = int(np.prod(shape))
+    return (rng.permutation(count) * 0.5 + rng.uniform(0, 0.4, count) - count / 4).reshape(shape)
+
+
+_SHAPES = {
+    1: [((),), ((3,),), ((2, 3),), ((2, 1, 3),)],
+    2: [((), ()), ((3,), (3,)), ((2, 3), (3,)), ((2, 1), (1, 3)), ((1, 2, 3), (1, 1, 3)), ((), (2, 2))],
+}  # fmt: skip
+
+
+def samples(card: Op, seed: int = 0) -> Iterator[Sample]:
+    """Calls on the card's declared domain: scalars, matrices, broadcast pairs; or the card's own cases."""
+    rng = np.random.default_rng(seed)
+    if isinstance(card.domain, Cases):
+        yield from card.domain.draw(rng)
+        return
+    count = len(card.inputs)
+    for shapes in _SHAPES.get(count) or [((2, 3),) * count]:
+        domains = [domain_of(card, name) for name in card.inputs]
+        yield tuple(d.draw(rng, s) for d, s in zip(domains, shapes, strict=True)), {}
+
+
+def domain_of(card: Op, name: str) -> Domain:
+    """The domain of one operand."""
+    domain = card.domain.get(name) if isinstance(card.domain, Mapping) else card.domain
+    return domain if isinstance(domain, Domain) else real

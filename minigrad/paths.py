@@ -1,0 +1,28 @@
+"""Where assets, lessons and the app lie: in the checkout, or inside the wheel (`minigrad/_bundled`)."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parent
+_BUNDLED = PACKAGE / "_bundled"
+ROOT = _BUNDLED if _BUNDLED.is_dir() else PACKAGE.parent
+ASSETS = ROOT / "assets"
+LESSONS = ROOT / "lessons"
+APP = ROOT / "app.py"
+
+
+def kernel_folder() -> Path:
+    """The folder for generated kernels: `MINIGRAD_CACHE`, the user's cache, or a temporary folder."""
+    asked = os.environ.get("MINIGRAD_CACHE")
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    for folder in (Path(asked) if asked else cache / "minigrad", Path(tempfile.gettempdir())):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                return folder
+        except OSError:
+            continue
+    return Path(tempfile.mkdtemp())

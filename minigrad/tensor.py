@@ -1,0 +1,226 @@
+"""Tensor: a node people hold in their hands. Operators, constructors, backward(), no_grad."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from .backward import GradStore, gradients
+from .errors import DtypeError, GraphError, ShapeError
+from .graph import Node, Where
+
+Array = NDArray[Any]
+
+recording: ContextVar[bool] = ContextVar("minigradrecording", default=True)
+
+
+class no_grad:
+    """Record nothing inside: `with no_grad():`, or `@no_grad()` on a function or generator function.
+
+    Nests, and holds for the current thread or async task only.
+    """
+
+    def __enter__(self) -> None:
+        self._tokens = [*getattr(self, "_tokens", []), recording.set(False)]
+
+    def __exit__(self, *error: object) -> None:
+        recording.reset(self._tokens.pop())
+
+    def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        if inspect.isgeneratorfunction(fn):
+
+            @wraps(fn)
+            def generate(*args: Any, **kwargs: Any) -> Iterator[Any]:
+                source = fn(*args, **kwargs)
+                while True:  # off while the generator runs, on again while its consumer does
+                    with no_grad():
+                        try:
+                            item = next(source)
+                        except StopIteration as stop:
+                            return stop.value
+                    yield item
+
+            return generate
+
+        @wraps(fn)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with no_grad():
+                return fn(*args, **kwargs)
+
+        return call
+
+
+class Tensor(Node):
+    """An n-dimensional array that remembers how it was made. Make one with `minigrad.tensor`."""
+
+    __slots__ = ()
+    __array_ufunc__ = None  # NumPy arrays and scalars on the left leave the operator to us
+    __hash__ = object.__hash__  # `==` compares elementwise; a tensor is a key by identity
+
+    @property
+    def data(self) -> Array:
+        """The values, as a read-only view."""
+        view: Array = self._value.view()
+        view.flags.writeable = False
+        return view
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._value.shape
+
+    @property
+    def ndim(self) -> int:
+        return self._value.ndim
+
+    @property
+    def size(self) -> int:
+        return self._value.size
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._value.dtype
+
+    @property
+    def grad(self) -> Array | None:
+        """A leaf's finished gradient, in its shape and dtype; None before backward, and where nothing arrived."""
+        return self._grad
+
+    @property
+    def requires_grad(self) -> bool:
+        return self._tracked
+
+    @property
+    def is_leaf(self) -> bool:
+        return self.card is None
+
+    @property
+    def op(self) -> str | None:
+        """The name of the op that made this tensor; None for a leaf."""
+        return self.card.name if self.card else None
+
+    def numpy(self) -> Array:
+        """A writable copy of the values."""
+        return self._value.copy()
+
+    def item(self) -> float:
+        """The value of a size-1 tensor as a Python number."""
+        if self.size != 1:
+            raise ShapeError(f"item: the tensor has shape {self.shape}; only a size-1 tensor is one number")
+        return self._value.item()  # type: ignore[no-any-return]
+
+    def detach(self) -> Tensor:
+        """The same values as a constant that remembers only, in words, that it was detached."""
+        constant = Tensor(self._value, False, self.name, caller())
+        constant.origin = ("detached", self.op or "")
+        return constant
+
+    def assign_(self, values: ArrayLike) -> Tensor:
+        """Replace a leaf's values by others of the same shape. Graphs made before can no longer be walked."""
+        if not self.is_leaf:
+            raise GraphError(f"assign_: only a leaf can be assigned, this tensor is the result of {self.op}")
+        new = array_of(values, self.dtype, "assign_")
+        if new.shape != self.shape:
+            raise ShapeError(f"assign_: the values have shape {new.shape}, but the tensor has shape {self.shape}")
+        self._value = new
+        self.version += 1
+        return self
+
+    def zero_grad(self) -> None:
+        """Forget the gradient."""
+        self._grad = None
+
+    def backward(self, gradient: ArrayLike | Node | None = None) -> None:
+        """Walk back from here and accumulate into `.grad` of every leaf.
+
+        gradient: the seed, of this tensor's shape; ones by default for size 1. Raises GraphError, ShapeError, DtypeError
+        or RuleError, and then no `.grad` has changed.
+        """
+        for leaf, g in gradients(self, gradient):
+            leaf._grad = np.array(g) if leaf._grad is None else np.asarray(leaf._grad + g)
+
+    def backward_into(self, store: GradStore, gradient: ArrayLike | Node | None = None) -> None:
+        """As `backward`, but accumulate into `store`; touches no `.grad`."""
+        for leaf, g in gradients(self, gradient):
+            store.add(leaf, g)
+
+    def __repr__(self) -> str:
+        body = np.array2string(self._value, separator=", ", prefix="tensor(", threshold=50)
+        facts = [f"name={self.name!r}"] if self.name else []
+        facts += [f"dtype={self.dtype}"] if self.dtype != np.float64 else []
+        facts += [f"op={self.op}"] if self.op else ["requires_grad=True"] if self._tracked else []
+        return f"tensor({', '.join([body, *facts])})"
+
+    def __len__(self) -> int:
+        if not self.ndim:
+            raise ShapeError("len: a scalar tensor has no length")
+        return self.shape[0]
+
+    def __bool__(self) -> bool:
+        return bool(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __reduce__(self) -> Any:
+        if not self.is_leaf:
+            raise GraphError(
+                f"copy: a result of {self.op} drags its whole graph along; copy x.detach(), or keep the run with "
+                "mg.record(loss) and trace.save()"
+            )
+        return _rebuilt, (self._value, self._tracked, self.name, self._grad)
+
+
+def _rebuilt(value: Array, tracked: bool, name: str | None, gradient: Array | None) -> Tensor:
+    leaf = Tensor(value.copy(), tracked, name, None)
+    leaf._grad = None if gradient is None else gradient.copy()
+    return leaf
+
+
+def array_of(values: Any, dtype: DTypeLike | None, who: str) -> Array:
+    """A fresh C-contiguous array: Python numbers become float64, arrays keep their dtype."""
+    if isinstance(values, Node):
+        values = values._value
+    known = isinstance(values, (np.ndarray, np.generic))
+    try:
+        array = np.array(values, dtype=dtype, order="C")
+    except (ValueError, TypeError) as problem:
+        raise DtypeError(f"{who}: the values are no array of numbers: {problem}") from problem
+    if array.dtype.kind not in "fiub":
+        raise DtypeError(f"{who}: the values must be real numbers, not {array.dtype}")
+    if not known and dtype is None and array.dtype.kind in "iu":
+        array = array.astype(np.float64)
+    return array
+
+
+def tensor(
+    data: Any, requires_grad: bool = False, name: str | None = None, dtype: DTypeLike | None = None
+) -> Tensor:
+    """A leaf (requires_grad=True) or a constant, from numbers, nested lists or an array, which is copied.
+
+    Python numbers become float64, arrays keep their dtype unless `dtype` says otherwise. Raises DtypeError for
+    anything that is no array of real numbers, and for integers or booleans that should get a gradient.
+    """
+    array = array_of(data, dtype, "tensor")
+    if requires_grad and array.dtype.kind != "f":
+        raise DtypeError(
+            f"tensor: {name or 'a tensor'} of dtype {array.dtype} cannot require a gradient; use dtype=float"
+        )
+    return Tensor(array, requires_grad, name, caller())
+
+
+def caller() -> Where | None:
+    """Code object and instruction of the first frame outside minigrad."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        if not frame.f_globals.get("__name__", "").startswith("minigrad."):
+            return frame.f_code, frame.f_lasti
+        frame = frame.f_back  # type: ignore[assignment]
+    return None

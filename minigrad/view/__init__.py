@@ -1,0 +1,1 @@
+"""From a trace to what people look at; no maths, no streamlit."""

@@ -1,0 +1,129 @@
+"""The graph as DOT text, and what each of its nodes says at each step. Names are labels, never keys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import graphviz
+
+from ..events import Accumulated, Seeded
+from ..graph import TapeNode
+from ..trace import Trace
+from .parts import shape_text, short, size_of
+
+LONGEST = 28  # letters of a name that the graph shows; the whole name stands in the step card
+
+
+@dataclass(frozen=True, slots=True)
+class Stat:
+    """What a node says from step `start` on, and how strongly (0 … 1) it is filled in the hue "value" or "grad"."""
+
+    start: int
+    text: str
+    hue: str
+    strength: float
+
+
+def dot(trace: Trace) -> str:
+    """The graph from left to right: per node op → name, shape and room for its numbers; per use an edge."""
+    drawn = graphviz.Digraph(
+        graph_attr={"rankdir": "LR", "nodesep": "0.25", "ranksep": "0.7", "pad": "0.1"},
+        node_attr={"shape": "box", "style": "rounded", "fontname": "Helvetica", "fontsize": "13",
+                   "margin": "0.14,0.07", "height": "0.1"},
+        edge_attr={"dir": "both", "arrowsize": "0.75", "fontname": "Helvetica", "fontsize": "12"},
+    )  # fmt: skip
+    for node, stats in zip(trace.nodes, all_stats(trace), strict=True):
+        room = max((s.text for s in stats), key=len, default="")
+        lines = (label(trace, node), shape_line(node), room + "  ")
+        drawn.node(f"n{node.id}", "\\n".join(map(escaped, lines)), {"class": node.kind})
+    for node in trace.nodes:
+        for k, i in enumerate(node.inputs):
+            if isinstance(i, int):
+                kind = "constant" if trace.nodes[i].kind == "constant" else "tracked"
+                copied = _copied(trace, node, i)
+                note = {"label": escaped(f" {copied} ")} if copied else {}
+                drawn.edge(f"n{i}", f"n{node.id}", id=f"{node.id}-{k}", **{"class": kind}, **note)
+    return str(drawn.source)
+
+
+def escaped(text: str) -> str:
+    """A label that Graphviz shows letter by letter: its entities, escapes and <markup> mean nothing."""
+    shown = text if len(text) <= LONGEST + 16 else text[: LONGEST + 15] + "…"
+    shown = "".join(c if c.isprintable() else " " for c in shown)
+    return str(graphviz.escape(shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")))
+
+
+def _clipped(name: str) -> str:
+    return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
+
+
+def label(trace: Trace, node: TapeNode) -> str:
+    """`mul → y`, or `mul × 2 → y` when the other operand is a number; a leaf is its name."""
+    if node.kind != "op":
+        return _clipped(node.name)
+    numbers = [(k, i) for k, i in enumerate(node.inputs) if not isinstance(i, int)]
+    words = [node.op]
+    for k, number in numbers:
+        sign = node.symbol or ","
+        words.append(f"{short(number)} {sign}" if k == 0 else f"{sign} {short(number)}")
+    return f"{_clipped(' '.join(words))} → {_clipped(node.name)}"
+
+
+def shape_line(node: TapeNode) -> str:
+    """The shape, and what kind of node it is or what parameters the op was given."""
+    words = [shape_text(node.value.shape)]
+    if node.kind == "leaf":
+        words.append("leaf")
+    elif node.kind == "constant":
+        reason, op = node.origin
+        words.append(f"{reason}" if reason != "constant" or not op else f"constant, from {op}")
+    else:
+        given = [(k, v) for k, v in (node.params or {}).items() if v not in (None, False)]
+        words += [k if v is True else f"{k} {v}" for k, v in given]
+    return " · ".join(words)
+
+
+def _copied(trace: Trace, node: TapeNode, operand: int) -> str:
+    """The words on an edge along which broadcasting makes copies."""
+    from .words import along, copied_axes
+
+    elementwise = bool(node.symbol) and not node.sources
+    copied = copied_axes(trace.nodes[operand].value.shape, node.value.shape)
+    return f"broadcast along {along(copied)}" if copied and elementwise else ""
+
+
+def all_stats(trace: Trace) -> list[list[Stat]]:
+    """Per node, what it says as the steps go by: its value from the forward pass on, then its gradient so far."""
+    born = {step.node: step.index for step in trace.steps if step.phase == "forward"}
+    largest = max((_finite(size_of(n.value)) for n in trace.nodes), default=0.0)
+    values = [f"‖{_short_name(n.name)}‖ {short(size_of(n.value))}" if n.value.size != 1 else short(size_of(n.value), 4) for n in trace.nodes]
+    stats = [
+        [Stat(born.get(n.id, 0), value, "value", _share(size_of(n.value), largest))]
+        for n, value in zip(trace.nodes, values, strict=True)
+    ]
+    gradients: list[tuple[int, int, Any]] = []
+    for step in trace.steps:
+        for event in step.events:
+            if isinstance(event, Seeded):
+                gradients.append((step.index, event.node, event.gradient))
+            if isinstance(event, Accumulated):
+                gradients.append((step.index, event.node, event.after))
+    top = max((_finite(size_of(g)) for _, _, g in gradients), default=0.0)
+    for start, place, gradient in gradients:
+        size = size_of(gradient)
+        text = f"{values[place]} · grad {short(size, 4 if gradient.size == 1 else 3)}"
+        stats[place].append(Stat(start, text, "grad", _share(size, top)))
+    return stats
+
+
+def _short_name(name: str) -> str:
+    return name if len(name) <= 6 else "·"
+
+
+def _finite(size: float) -> float:
+    return size if size < float("inf") else 0.0
+
+
+def _share(size: float, largest: float) -> float:
+    return 1.0 if not size < float("inf") else size / largest if largest else 0.0

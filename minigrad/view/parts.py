@@ -1,0 +1,146 @@
+"""The pieces a frame is made of: words, grids, signs, and where each cell of a grid comes from."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from ..events import Summary
+from .formula import plain
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """What a person, or a card, called something: shown bold, and never read as markup."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Math:
+    """A formula in LaTeX."""
+
+    tex: str
+
+
+Text = tuple[str | Name | Math, ...]
+
+
+def in_words(text: Text) -> str:
+    """A text without any markup."""
+    return "".join(s if isinstance(s, str) else s.text if isinstance(s, Name) else plain(s.tex) for s in text)
+
+
+@dataclass(frozen=True, slots=True)
+class Letters:
+    """A result cell as a sum of products, its axes named by letters.
+
+    The cell fixes the letters of `out`; letters that only `factors` (grid key, letters) have are summed over, and an axis
+    of size 1 always has index 0. apply: the name of an op instead of a product, infix: its sign.
+    """
+
+    out: str
+    factors: tuple[tuple[str, str], ...]
+    apply: str | None = None
+    infix: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """A result cell as Σ coefficient · cell of the grid `of`: (coefficient, flat index) pairs per flat result cell."""
+
+    of: str
+    cells: tuple[tuple[tuple[float, int], ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grid:
+    """An array to look at. kind: its place in the step, key: what sources call it, hue: "grad", "value" or "num"."""
+
+    kind: str
+    caption: Text
+    array: Any
+    hue: str
+    key: str = ""
+    symbol: str = ""
+    note: Text = ()
+    sources: Letters | Cells | None = None
+    marks: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """What stands between two grids, and a word below it."""
+
+    sign: str
+    under: str = ""
+
+
+Part = Grid | Sign
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """Grids under a title and a note: the saved values, or the ledger."""
+
+    title: Text
+    note: Text = ()
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """The numeric check beside a step: verdict, grids, rows of facts, and sentences."""
+
+    verdict: str
+    symbol: str
+    numeric: Grid | None
+    difference: Grid | None
+    rows: tuple[tuple[Text, Text], ...]
+    notes: tuple[Text, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """What one step shows. tick: its name on the timeline. nodes, edges (consumer, argnum): what is lit."""
+
+    step: int
+    steps: int
+    phase: str
+    kind: str
+    tick: str
+    title: Text
+    say: Text
+    nodes: tuple[int, ...]
+    edges: tuple[tuple[int, int], ...]
+    parts: tuple[Part, ...]
+    residuals: Panel | None = None
+    jacobian: Grid | None = None
+    proof: Proof | None = None
+    ledger: Panel | None = None
+    lines: tuple[int, ...] = ()
+
+
+def short(value: float, digits: int = 3) -> str:
+    """A number in a few significant digits, with a real minus sign."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    text = f"{value + 0.0:.{digits}g}"
+    mantissa, _, exponent = text.partition("e")
+    return (f"{mantissa}e{int(exponent)}" if exponent else text).replace("-", "−")
+
+
+def size_of(array: Any) -> float:
+    """How large an array is: the number itself, or its Euclidean norm."""
+    if isinstance(array, Summary):
+        return array.norm
+    flat = array.astype("f8").ravel()
+    return float(flat[0]) if flat.size == 1 else float(math.sqrt(float((flat * flat).sum())))
+
+
+def shape_text(shape: tuple[int, ...]) -> str:
+    """2×3, or scalar."""
+    return "×".join(map(str, shape)) if shape else "scalar"

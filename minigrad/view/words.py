@@ -1,0 +1,57 @@
+"""Words for a frame: what a graph calls an op's operands, axes and places."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..graph import TapeNode
+from ..trace import Step, Trace
+from .formula import name_tex
+from .parts import short
+
+ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
+
+
+def common(trace: Trace, step: Step) -> dict[str, Any]:
+    line = trace.nodes[step.node].line
+    quoted = bool(line and trace.source and line[0] == trace.source.title)
+    return {
+        "step": step.index,
+        "steps": len(trace.steps),
+        "phase": step.phase,
+        "kind": step.kind,
+        "lines": (line[1],) if quoted and line else (),
+    }
+
+
+def operands_in(trace: Trace, node: TapeNode) -> dict[str, str]:
+    """The words of a card's formulas, and what this graph calls them, in LaTeX."""
+    words = {"y": name_tex(node.name)}
+    for word, operand in zip(node.operands, node.inputs, strict=True):
+        words[word] = name_tex(trace.nodes[operand].name) if isinstance(operand, int) else f"{{{operand:g}}}"
+    dim = (node.params or {}).get("dim", "")
+    if dim != "":
+        words["dim"] = rf"\text{{{'all' if dim is None else dim}}}"
+    return words
+
+
+def word_of(trace: Trace, node: TapeNode, argnum: int) -> str:
+    """What an operand is called: the tensor's name, or the number."""
+    operand = node.inputs[argnum]
+    return trace.nodes[operand].name if isinstance(operand, int) else short(operand, 6)
+
+
+def copied_axes(shape: tuple[int, ...], result: tuple[int, ...]) -> tuple[int, ...]:
+    lead = len(result) - len(shape)
+    stretched = (lead + n for n, s in enumerate(shape) if lead >= 0 and s == 1 and result[lead + n] != 1)
+    return (*range(max(lead, 0)), *stretched)
+
+
+def along(copied: tuple[int, ...]) -> str:
+    return ("axis " if len(copied) == 1 else "axes ") + ", ".join(map(str, copied))
+
+
+def which(node: TapeNode, argnum: int) -> str:
+    if len(node.inputs) == 1:
+        return ""
+    return f", its {ORDINALS[argnum] if argnum < len(ORDINALS) else f'{argnum + 1}th'} input"
