@@ -259,45 +259,34 @@ function shellMarkup({ frames, summary, code }) {
 // --- the graph: its nodes never move, the view does -------------------------------------------------------------
 
 const READABLE = 13; // px: the smallest text
+const MARGIN = 12;
 
-/** Pan and zoom over `drawing`, an svg that fills `port`. */
+/** Pan and zoom: `drawing` is sized by the scale and moved by a transform, so that panning costs no layout. */
 function viewport(port, drawing) {
-  const { x, y, width, height } = drawing.viewBox.baseVal;
-  const whole = { x: x - 6, y: y - 6, width: width + 12, height: height + 12 }; // room for strokes
+  const whole = drawing.viewBox.baseVal;
   const fonts = [...drawing.querySelectorAll("text")].slice(0, 40).map((text) => parseFloat(getComputedStyle(text).fontSize));
   const smallest = Math.min(...fonts, READABLE);
   const readable = READABLE / smallest;
   const most = (READABLE + 2) / smallest; // a small graph is not blown up further
-  const view = { x, y, scale: 1 };
-  const size = { width: 0, height: 0 };
+  const room = { width: 0, height: 0 }; // what the panel offers, less a margin for strokes
+  let [left, top, scale] = [0, 0, 0];
   let untouched = true;
 
-  function draw() {
-    drawing.setAttribute("viewBox", `${view.x} ${view.y} ${size.width / view.scale} ${size.height / view.scale}`);
+  function place(newLeft, newTop, newScale) {
+    if (newScale !== scale) Object.assign(drawing.style, { width: `${whole.width * newScale}px`, height: `${whole.height * newScale}px` });
+    [left, top, scale] = [newLeft, newTop, newScale];
+    drawing.style.transform = `translate(${left}px, ${top}px)`;
   }
 
-  function centre(scale) {
-    view.scale = scale;
-    view.x = whole.x - (size.width / scale - whole.width) / 2;
-    view.y = whole.y - (size.height / scale - whole.height) / 2;
-    draw();
-  }
+  const fitting = () => Math.min(room.width / whole.width, room.height / whole.height, most);
+  const centre = (newScale) => place((port.clientWidth - whole.width * newScale) / 2, (port.clientHeight - whole.height * newScale) / 2, newScale);
+  const pan = (dx, dy) => place(left + dx, top + dy, scale);
 
-  const fitting = () => Math.min(size.width / whole.width, size.height / whole.height, most);
-
-  function pan(dx, dy) {
-    view.x -= dx / view.scale;
-    view.y -= dy / view.scale;
-    draw();
-  }
-
-  function zoom(factor, atX = size.width / 2, atY = size.height / 2) {
-    const scale = clamp(view.scale * factor, Math.min(fitting(), 1) / 2, 4 * most);
-    view.x += atX / view.scale - atX / scale;
-    view.y += atY / view.scale - atY / scale;
-    view.scale = scale;
+  function zoom(factor, atX = port.clientWidth / 2, atY = port.clientHeight / 2) {
+    const newScale = clamp(scale * factor, Math.min(fitting(), 1) / 2, 4 * most);
+    const ratio = newScale / scale;
     untouched = false;
-    draw();
+    place(atX - (atX - left) * ratio, atY - (atY - top) * ratio, newScale);
   }
 
   /** Moves as little as needed to show these elements; does nothing when they are in sight. */
@@ -308,16 +297,15 @@ function viewport(port, drawing) {
     const shift = (low, high, from, to) => (high - low > to - from ? (from + to - low - high) / 2 : Math.max(from - low, 0) + Math.min(to - high, 0));
     const dx = shift(Math.min(...boxes.map((box) => box.left)), Math.max(...boxes.map((box) => box.right)), frame.left, frame.right);
     const dy = shift(Math.min(...boxes.map((box) => box.top)), Math.max(...boxes.map((box) => box.bottom)), frame.top, frame.bottom);
-    if (Math.abs(dx) > 1 || Math.abs(dy) > 1) pan(dx && dx + 12 * Math.sign(dx), dy && dy + 12 * Math.sign(dy));
+    if (Math.abs(dx) > 1 || Math.abs(dy) > 1) pan(dx && dx + MARGIN * Math.sign(dx), dy && dy + MARGIN * Math.sign(dy));
   }
 
   /** The panel takes the height that the graph needs; text stays readable, and what does not fit is panned to. */
   function resize() {
-    const wanted = clamp(port.clientWidth / whole.width, readable, most) * whole.height;
+    const wanted = clamp((port.clientWidth - MARGIN) / whole.width, readable, most) * whole.height + MARGIN;
     port.style.minHeight = `${clamp(wanted, 180, 420)}px`;
-    Object.assign(size, { width: port.clientWidth, height: port.clientHeight });
+    Object.assign(room, { width: port.clientWidth - MARGIN, height: port.clientHeight - MARGIN });
     if (untouched) centre(Math.max(fitting(), readable));
-    else draw();
   }
 
   function fit() {
@@ -377,8 +365,6 @@ function graphPanel(card, { svg, nodes }, go) {
   let lit = [];
   let litNodes = [];
 
-  drawing.removeAttribute("width");
-  drawing.removeAttribute("height");
   const view = viewport(port, drawing);
   const wasDragged = gestures(port, view);
   const drawn = nodes.filter(({ id }) => groups.has(String(id)));
@@ -433,7 +419,6 @@ function graphPanel(card, { svg, nodes }, go) {
 // --- the cards of one step: grids, slices, the explained cell ---------------------------------------------------
 
 const TWINS = new Set(["numeric", "difference", "before", "added", "after"]);
-const indexOf = (cell) => (cell.dataset.index ? cell.dataset.index.split(",").map(Number) : []);
 
 /** Draws a frame's cards into `box`; hovered or focused cells are explained and their sources lit. */
 function cardsPanel(box, { arrays, legend }) {
@@ -444,8 +429,12 @@ function cardsPanel(box, { arrays, legend }) {
   let rowLength = 0; // how many of them stand in the row
 
   const arrayOf = (key) => views.find((view) => view.key === key).array;
-  const viewOf = (cell) => views.find((view) => view.figure.contains(cell));
-  const takeCells = (view) => (view.cells = [...view.figure.querySelectorAll("td")]);
+  const viewOf = (cell) => views.find((view) => view.cells.has(cell));
+  const takeCells = (view) => {
+    const indices = view.array.shape.includes(0) ? [] : shownRows(view.array, sliceOf(view)).flat();
+    const cells = view.figure.querySelectorAll("td");
+    view.cells = new Map(indices.map((index, n) => [cells[n], index]));
+  };
 
   function show(frame) {
     const grids = gridsOf(frame);
@@ -463,8 +452,9 @@ function cardsPanel(box, { arrays, legend }) {
   }
 
   function defaultCell() {
-    const row = views.slice(0, rowLength).filter((view) => view.cells.length);
-    return (row.findLast((view) => view.sources) ?? row.at(-1) ?? views.find((view) => view.cells.length))?.cells[0];
+    const row = views.slice(0, rowLength).filter((view) => view.cells.size);
+    const view = row.findLast((view) => view.sources) ?? row.at(-1) ?? views.find((view) => view.cells.size);
+    return view?.cells.keys().next().value;
   }
 
   /** Which cells of `other` belong to the explained one: sources, steps on the way, the same cell checked or added. */
@@ -485,11 +475,11 @@ function cardsPanel(box, { arrays, legend }) {
     const line = box.querySelector(".explain");
     if (!cell || !line) return;
     const view = viewOf(cell);
-    const index = indexOf(cell);
+    const index = view.cells.get(cell);
     const made = view.sources && recipe(view, index, arrayOf);
     for (const other of views) {
       const isLit = litIn(other, view, index, made);
-      for (const td of other.cells) td.classList.toggle("hl", isLit(indexOf(td)));
+      for (const [td, at] of other.cells) td.classList.toggle("hl", isLit(at));
     }
     const parts = equation(view, index, arrayOf).map(escape);
     line.innerHTML = `<span>${parts.slice(0, -1).join(" = ")} = <b>${parts.at(-1)}</b></span>`;

@@ -16,7 +16,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from . import operators as _operators  # noqa: F401  (puts the ops on Tensor)
-from .backward import GradStore, grad, walk
+from .backward import grad, walk
 from .check import check_op, gradcheck
 from .errors import (
     ArgumentError,
@@ -32,6 +32,7 @@ from .errors import (
 )
 from .kernels import select
 from .op import elementwise, op, registry
+from .store import GradStore
 from .tensor import Tensor, no_grad, tensor
 from .trace import Trace, record
 from .trace_file import load_trace, save_trace
@@ -88,7 +89,7 @@ def __getattr__(name: str) -> Any:
     return globals()[name]
 
 
-# --- display: what a trace and a tensor can do once there is a view --------------------------------------------
+# --- display: what a trace and a tensor can do once there is a view -------------------------------
 
 
 def _to_html(self: Trace, path: str | os.PathLike[str], step: int = 0) -> None:

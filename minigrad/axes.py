@@ -13,12 +13,18 @@ Dim = int | tuple[int, ...] | None
 
 
 def axes_of(name: str, dim: Any, shape: Shape) -> tuple[int, ...]:
-    """`dim` (None: all) as a tuple of axes 0 … n-1. Raises ShapeError for an axis that is not there, or named twice."""
+    """`dim` (None: all) as a tuple of axes 0 … n-1. Raises ShapeError for an axis that is not
+    there, or named twice.
+    """
     axes: list[int] = []
-    for d in range(len(shape)) if dim is None else dim if isinstance(dim, (tuple, list)) else (dim,):
+    for d in (
+        range(len(shape)) if dim is None else dim if isinstance(dim, (tuple, list)) else (dim,)
+    ):
         whole = isinstance(d, (int, np.integer)) and not isinstance(d, bool)
         if not whole or not -len(shape) <= d < len(shape):
-            raise ShapeError(f"{name}: dim {d!r} is no axis of x {shape}, whose axes are {_axes(shape)}")
+            raise ShapeError(
+                f"{name}: dim {d!r} is no axis of x {shape}, whose axes are {_axes(shape)}"
+            )
         axes.append(int(d) % len(shape))
     if len(set(axes)) < len(axes):
         raise ShapeError(f"{name}: dim {dim} names an axis of x {shape} twice")
@@ -30,7 +36,9 @@ def _axes(shape: Shape) -> str:
 
 
 def sizes_of(name: str, shape: Any) -> Shape:
-    """A shape argument, an int or a sequence of ints, as a tuple. Raises ShapeError for anything else."""
+    """A shape argument, an int or a sequence of ints, as a tuple. Raises ShapeError for anything
+    else.
+    """
     sizes = shape if isinstance(shape, (tuple, list)) else (shape,)
     for size in sizes:
         if not isinstance(size, (int, np.integer)) or isinstance(size, bool) or size < -1:

@@ -1,4 +1,6 @@
-"""One gradient beside its numeric slope: Check, the verdict on one input, and Report, a table of them."""
+"""One gradient beside its numeric slope: Check, the verdict on one input, and Report, a table of
+them.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +26,10 @@ SECONDS = 10.0  # budget for one input
 class Check:
     """One comparison. level: "op" (this op alone) or "graph" (the loss by a leaf).
 
-    analytic, numeric, error, difference: arrays of the input's shape (numeric, error and difference are None when only
-    random directions were compared). cells: a verdict per element, flat. index: the worst element. note: one sentence.
-    node, input, argnum: places on the tape, where there is one. jacobian: d output / d input, flat by flat, if small.
+    analytic, numeric, error, difference: arrays of the input's shape (numeric, error and difference
+    are None when only random directions were compared). cells: a verdict per element, flat. index:
+    the worst element. note: one sentence. node, input, argnum: places on the tape, where there is
+    one. jacobian: d output / d input, flat by flat, if small.
     """
 
     level: str
@@ -57,50 +60,10 @@ class Check:
         return distance(self.analytic.astype(np.float64), self.numeric)
 
 
-@dataclass(frozen=True)
-class Report:
-    """The checks of one function or op. True if every verdict is ✓ or ∧; False too if there is none."""
-
-    title: str
-    checks: tuple[Check, ...]
-    note: str = ""
-
-    def __bool__(self) -> bool:
-        return bool(self.checks) and all(self.checks) and not self.note
-
-    @property
-    def verdicts(self) -> tuple[Verdict, ...]:
-        return tuple(c.verdict for c in self.checks)
-
-    @property
-    def worst(self) -> Check | None:
-        """The check with the gravest verdict, then the largest difference; None if nothing was checked."""
-        return max(self.checks, key=lambda c: (_GRAVITY[c.verdict], c.max_difference), default=None)
-
-    def table(self) -> str:
-        """Op, input, shape, max abs difference, verdict, and the gradient, a line per check."""
-        return table(self.checks) if not self.note else f"{self.title}: {self.note}"
-
-    def __repr__(self) -> str:
-        return self.table()
+GRAVITY = {v: n for n, v in enumerate(Verdict)}  # agrees is the least
 
 
-_GRAVITY = {v: n for n, v in enumerate(Verdict)}
-
-
-def table(checks: Sequence[Check]) -> str:
-    """The reference table: op, input, shape, max abs difference, verdict, gradient."""
-    rows = [("op", "input", "shape", "max |a − n|", "verdict", "gradient")]
-    for c in checks:
-        gradient = np.array2string(c.analytic.ravel(), precision=4, threshold=12, max_line_width=10_000)
-        shape = str(list(c.shape))
-        rows.append((c.op, c.name, shape, f"{c.max_difference:.2e}", f"{c.verdict.symbol} {c.verdict}", gradient))
-    widths = [max(len(row[n]) for row in rows) for n in range(5)]
-    lines = ["  ".join([*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), row[5]]) for row in rows]
-    return "\n".join([*lines, *(f"  {c.op}, input {c.name}: {c.note}" for c in checks if c.note)])
-
-
-# --- comparing one input --------------------------------------------------------------------------------
+# --- comparing one input --------------------------------------------------------------------------
 
 
 def distance(a: Array, b: Array) -> Array:
@@ -115,29 +78,30 @@ def compare(
 ) -> tuple[list[list[Verdict]], Array | None, Array | None, float]:
     """Compare gradients of Σ weight · f(x), one per row of `weights`, with numeric slopes.
 
-    Returns a verdict per element (or per random direction) for every row; numeric slopes and their errors for the first
-    row (None if directions were used); and the largest difference of the first row. x is left as it was.
+    Returns a verdict per element (or per random direction) for every row; numeric slopes and their
+    errors for the first row (None if directions were used); and the largest difference of the first
+    row. x is left as it was.
     """
     x = np.array(x, np.float64)
     start = time.perf_counter()
     here = f(x)
     seconds = time.perf_counter() - start
+    cells: list[list[Verdict]] = [[] for _ in analytic]
     if x.size <= CELLS and 4 * x.size * seconds <= SECONDS:
-        cells = [[] for _ in analytic]  # type: list[list[Verdict]]
-        numeric, error = np.zeros(x.size), np.zeros(x.size)
+        numeric, error = np.zeros(x.shape), np.zeros(x.shape)
         for k in range(x.size):
             direction = np.zeros(x.shape)
             direction.flat[k] = 1.0
             unit = power_of_two(max(1.0, abs(float(x.flat[k]))))
-            verdicts, first = _along(f, x, direction, unit, here, [a.flat[k] for a in analytic], weights, tolerance)
-            numeric[k], error[k] = first.value, first.error
+            verdicts, first = _along(
+                f, x, direction, unit, here, [a.flat[k] for a in analytic], weights, tolerance
+            )
+            numeric.flat[k], error.flat[k] = first.value, first.error
             for row, verdict in zip(cells, verdicts, strict=True):
                 row.append(verdict)
-        numeric, error = numeric.reshape(x.shape), error.reshape(x.shape)
         apart = distance(analytic[0].astype(np.float64), numeric)
         return cells, numeric, error, float(np.max(apart, initial=0.0))
-    rng = np.random.default_rng(0)
-    cells, worst = [[] for _ in analytic], 0.0
+    rng, worst = np.random.default_rng(0), 0.0
     for _ in range(DIRECTIONS):
         direction = rng.choice([-1.0, 1.0], x.shape) * np.maximum(1.0, np.abs(x))
         dots = [float(np.sum(a * direction)) for a in analytic]
@@ -149,9 +113,15 @@ def compare(
 
 
 def _along(
-    f: Function, x: Array, direction: Array, unit: float, here: Array, analytic: Sequence[float],
-    weights: Array, tolerance: Tolerance,
-) -> tuple[list[Verdict], Slope]:  # fmt: skip
+    f: Function,
+    x: Array,
+    direction: Array,
+    unit: float,
+    here: Array,
+    analytic: Sequence[float],
+    weights: Array,
+    tolerance: Tolerance,
+) -> tuple[list[Verdict], Slope]:
     def line(t: float) -> Array:
         return f(x + t * direction)
 
@@ -162,12 +132,14 @@ def _along(
         for n, (a, s, other) in enumerate(zip(analytic, found, again, strict=True)):
             apart = abs(s.value - other.value)
             if verdicts[n] is Verdict.differs and not s.here and apart > s.error:
-                verdicts[n] = judge(float(a), Slope(s.value, apart, s.left, s.right, s.near), tolerance)
+                verdicts[n] = judge(
+                    float(a), Slope(s.value, apart, s.left, s.right, s.near), tolerance
+                )
     return verdicts, found[0]
 
 
 def _gravest(verdicts: Sequence[Verdict]) -> Verdict:
-    return max(verdicts, key=_GRAVITY.__getitem__, default=Verdict.agrees)
+    return max(verdicts, key=GRAVITY.__getitem__, default=Verdict.agrees)
 
 
 def worst_index(
@@ -177,12 +149,16 @@ def worst_index(
     if difference is None or not difference.size:
         return ()
     flat = np.nan_to_num(difference.ravel(), nan=np.inf)
-    worst = max(range(flat.size), key=lambda k: (_GRAVITY[cells[k]], flat[k]))
+    worst = max(range(flat.size), key=lambda k: (GRAVITY[cells[k]], flat[k]))
     return tuple(int(n) for n in np.unravel_index(worst, shape))
 
 
 def _sentence(
-    cells: Sequence[Verdict], analytic: Array, numeric: Array | None, index: tuple[int, ...], name: str
+    cells: Sequence[Verdict],
+    analytic: Array,
+    numeric: Array | None,
+    index: tuple[int, ...],
+    name: str,
 ) -> str:
     """What differs, where, and by which ratio."""
     wrong = sum(v is Verdict.differs for v in cells)
@@ -193,20 +169,40 @@ def _sentence(
     a, n = float(analytic[index]), float(numeric[index])
     place = f"{name}[{', '.join(map(str, index))}]" if index else name
     ratio = f", ratio {a / n:.6g}" if n and np.isfinite(a) else ""
-    return f"{wrong} of {len(cells)} elements differ, worst at {place}: analytic {a:.6g}, numeric {n:.6g}{ratio}"
+    worst = f"worst at {place}: analytic {a:.6g}, numeric {n:.6g}{ratio}"
+    return f"{wrong} of {len(cells)} elements differ, {worst}"
 
 
 def check(
-    level: str, op: str, name: str, f: Function, x: Array, recorded: Array, exact: Sequence[Array],
-    weights: Array, **places: Any,
-) -> Check:  # fmt: skip
-    """Judge the gradient of one input. exact: float64 gradients per row of weights; recorded: what the walk gave."""
+    level: str,
+    op: str,
+    name: str,
+    f: Function,
+    x: Array,
+    recorded: Array,
+    exact: Sequence[Array],
+    weights: Array,
+    **places: Any,
+) -> Check:
+    """Judge the gradient of one input. exact: float64 gradients per row of weights; recorded: what
+    the walk gave.
+    """
     if not np.array_equal(f(x), f(x), equal_nan=True):
         return Check(
-            level=level, op=op, name=name, shape=x.shape, verdict=Verdict.undecided, analytic=recorded, numeric=None,
-            error=None, cells=(), index=(), max_difference=float("nan"),
-            note="it is not deterministic: it answers differently twice on the same input", **places,
-        )  # fmt: skip
+            level=level,
+            op=op,
+            name=name,
+            shape=x.shape,
+            verdict=Verdict.undecided,
+            analytic=recorded,
+            numeric=None,
+            error=None,
+            cells=(),
+            index=(),
+            max_difference=float("nan"),
+            note="it is not deterministic: it answers differently twice on the same input",
+            **places,
+        )
     cells, numeric, error, largest = compare(f, x, exact, weights)
     shown, notes = cells[0], []
     verdict = _gravest(shown)
@@ -214,15 +210,18 @@ def check(
     index = worst_index(shown, difference, x.shape)
     if verdict is Verdict.differs:
         notes.append(_sentence(shown, exact[0], numeric, index, name))
-    for n, probe in enumerate(cells[1:], 1):
+    for probe in cells[1:]:
         if verdict.fine and _gravest(probe) is Verdict.differs:
             verdict = Verdict.differs
             wrong = sum(v is Verdict.differs for v in probe)
             notes.append(
-                f"right for this upstream gradient only: with a random one {wrong} of {len(probe)} elements differ"
+                "right for this upstream gradient only: with a random one "
+                f"{wrong} of {len(probe)} elements differ"
             )
     if numeric is None:
-        notes.append(f"{len(shown)} random directions were compared, {x.size} elements being too many")
+        notes.append(
+            f"{len(shown)} random directions were compared, {x.size} elements being too many"
+        )
     elif difference is not None:
         largest = float(np.max(difference, initial=0.0))
         low = TOLERANCES.get(str(recorded.dtype), STRICT)
@@ -230,8 +229,21 @@ def check(
         with np.errstate(all="ignore"):
             lost = difference > low.atol + low.rtol * np.abs(numeric) + error
         if verdict.fine and low is not STRICT and np.isfinite(numeric).all() and lost.any():
-            notes.append(f"precision lost: the rule is right in float64, but {recorded.dtype} is too coarse here")
+            notes.append(
+                f"precision lost: right in float64, but {recorded.dtype} is too coarse here"
+            )
     return Check(
-        level=level, op=op, name=name, shape=x.shape, verdict=verdict, analytic=recorded, numeric=numeric,
-        error=error, cells=tuple(shown), index=index, max_difference=largest, note="; ".join(notes), **places,
-    )  # fmt: skip
+        level=level,
+        op=op,
+        name=name,
+        shape=x.shape,
+        verdict=verdict,
+        analytic=recorded,
+        numeric=numeric,
+        error=error,
+        cells=tuple(shown),
+        index=index,
+        max_difference=largest,
+        note="; ".join(notes),
+        **places,
+    )

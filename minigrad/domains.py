@@ -1,7 +1,8 @@
 """Where an op may be sampled: real, positive, away_from(0), or cases of operands and parameters.
 
-A Domain draws the cells of one operand; Cases draw whole calls. `samples` turns a card into calls that
-`check_op`, the tests and the Ops page all use, so everything that is shown about an op was also checked.
+A Domain draws the cells of one operand; Cases draw whole calls. `samples` turns a card into calls
+that `check_op`, the tests and the Ops page all use, so everything that is shown about an op was
+also checked.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ Sample = tuple[tuple[Array, ...], dict[str, Any]]  # operands and parameters of 
 
 @dataclass(frozen=True)
 class Domain:
-    """Where the cells of one operand may lie: in words, and as a draw of float64 cells of a given shape."""
+    """Where the cells of one operand may lie: in words, and as a draw of float64 cells of a given
+    shape.
+    """
 
     words: str
     draw: Callable[[Rng, tuple[int, ...]], Array]
@@ -55,14 +58,23 @@ def distinct(rng: Rng, shape: tuple[int, ...]) -> Array:
     return (rng.permutation(count) * 0.5 + rng.uniform(0, 0.4, count) - count / 4).reshape(shape)
 
 
-_SHAPES = {
+_SHAPES: dict[int, list[tuple[tuple[int, ...], ...]]] = {
     1: [((),), ((3,),), ((2, 3),), ((2, 1, 3),)],
-    2: [((), ()), ((3,), (3,)), ((2, 3), (3,)), ((2, 1), (1, 3)), ((1, 2, 3), (1, 1, 3)), ((), (2, 2))],
-}  # fmt: skip
+    2: [
+        ((), ()),
+        ((3,), (3,)),
+        ((2, 3), (3,)),
+        ((2, 1), (1, 3)),
+        ((1, 2, 3), (1, 1, 3)),
+        ((), (2, 2)),
+    ],
+}
 
 
 def samples(card: Op, seed: int = 0) -> Iterator[Sample]:
-    """Calls on the card's declared domain: scalars, matrices, broadcast pairs; or the card's own cases."""
+    """Calls on the card's declared domain: scalars, matrices, broadcast pairs; or the card's own
+    cases.
+    """
     rng = np.random.default_rng(seed)
     if isinstance(card.domain, Cases):
         yield from card.domain.draw(rng)

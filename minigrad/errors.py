@@ -1,15 +1,15 @@
-"""Every error minigrad raises on purpose: one sentence naming the op, the shapes and the broken rule.
+"""Every error minigrad raises on purpose: one sentence naming op, shapes and the broken rule.
 
-    MinigradError
-    ├── ShapeError      (ValueError)   shapes that do not meet, a seed or a contribution of the wrong shape
-    ├── DtypeError      (TypeError)    a gradient asked of integers, an operand that is no array
-    ├── ArgumentError   (TypeError)    an op called with arguments it does not have
-    ├── DomainError     (ValueError)   a value an op is not defined for, such as the maximum of nothing
-    ├── CardError       (TypeError)    an op card that is declared wrongly
-    ├── RuleError       (ValueError)   a backward rule that fails, is missing or breaks its contract
-    ├── GraphError      (ValueError)   a graph that cannot be walked, copied or was edited after the forward pass
-    ├── TraceError      (ValueError)   a trace file that cannot be read
-    └── LessonError     (ValueError)   a lesson, or an input typed into one, that cannot be used
+MinigradError
+├── ShapeError      (ValueError)   shapes that do not meet, or an array of the wrong shape
+├── DtypeError      (TypeError)    a gradient asked of integers, or no numbers
+├── ArgumentError   (TypeError)    an op called with arguments it does not have
+├── DomainError     (ValueError)   a value an op is not defined for
+├── CardError       (TypeError)    an op card that is declared wrongly
+├── RuleError       (ValueError)   a backward rule that fails or is missing
+├── GraphError      (ValueError)   a graph that cannot be walked or copied
+├── TraceError      (ValueError)   a trace file that cannot be read
+└── LessonError     (ValueError)   a lesson, or an input typed into one
 """
 
 from __future__ import annotations

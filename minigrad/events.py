@@ -1,7 +1,8 @@
 """The typed events of a walk: final, frozen, documented, with no I/O below them.
 
-`node`, `input` and `source` are places on the tape, 0 … n-1 in creation order; `argnum` is the place among an op's
-operands. Arrays are read-only and never rewritten, so an event can be kept, drawn and compared for ever.
+`node`, `input` and `source` are places on the tape, 0 … n-1 in creation order; `argnum` is the
+place among an op's operands. Arrays are read-only and never rewritten, so an event can be kept,
+drawn and compared for ever.
 """
 
 from __future__ import annotations
@@ -129,7 +130,7 @@ _KINDS: dict[str, type[Event]] = {
 }
 
 
-# --- JSON out and in ------------------------------------------------------------------------------------
+# --- JSON out and in ------------------------------------------------------------------------------
 
 WHOLE = 4096  # cells up to which an array is written whole
 CORNER = 12  # rows and columns kept of a larger one
@@ -137,7 +138,7 @@ CORNER = 12  # rows and columns kept of a larger one
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A large array in a trace: its shape, a corner of its last two axes, and min, max, mean, norm."""
+    """A large array in a trace: shape, a corner of its last two axes, min, max, mean, norm."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -161,7 +162,9 @@ def summarise(array: Array) -> Summary:
     flat = array.astype("f8", copy=False)
     corner = np.atleast_2d(flat[(0,) * max(array.ndim - 2, 0)])
     with np.errstate(all="ignore"):
-        numbers = [float(f(flat)) for f in (np.min, np.max, np.mean, lambda a: np.sqrt((a * a).sum()))]
+        numbers = [
+            float(f(flat)) for f in (np.min, np.max, np.mean, lambda a: np.sqrt((a * a).sum()))
+        ]
     return Summary(array.shape, str(array.dtype), corner[:CORNER, :CORNER], *numbers)
 
 
@@ -182,7 +185,9 @@ def number_in(value: object) -> float:
 
 
 def array_out(array: Any, full: bool = False) -> dict[str, Any]:
-    """An array as JSON: {"shape", "dtype", "data"}, or its corner and summary above 4,096 cells unless `full`."""
+    """An array as JSON: {"shape", "dtype", "data"}, or its corner and summary above 4,096 cells
+    unless `full`.
+    """
     if not isinstance(array, Summary) and (full or array.size <= WHOLE):
         cells = array.ravel().tolist()
         if array.dtype.kind == "f" and not np.isfinite(array).all():
@@ -202,11 +207,13 @@ _DTYPES = {"float16", "float32", "float64", "bool", "int8", "int16", "int32", "i
 
 
 def array_in(data: Any) -> Array | Summary:
-    """The inverse of `array_out`. Raises TraceError when shape, dtype and data do not fit together."""
+    """The inverse of `array_out`. Raises TraceError when shape, dtype and data do not fit."""
     try:
         shape, dtype = tuple(int(n) for n in data["shape"]), data["dtype"]
         if dtype not in _DTYPES or any(n < 0 for n in shape):
-            raise TraceError(f"the trace holds an array of dtype {str(dtype)[:20]!r} and shape {shape}")
+            raise TraceError(
+                f"the trace holds an array of dtype {str(dtype)[:20]!r} and shape {shape}"
+            )
         if "data" in data:
             array = np.array([number_in(c) for c in data["data"]], "f8")
             array = array.astype(dtype).reshape(shape)
@@ -252,13 +259,15 @@ _FIELD_TYPES: dict[str, type | tuple[type, ...]] = {
 
 def event_in(data: Any) -> Event:
     """The inverse of `event_out`. Raises TraceError for an unknown event or a wrong field."""
-    kind = _KINDS.get(data.get("event")) if isinstance(data, Mapping) else None
+    kind = _KINDS.get(str(data.get("event"))) if isinstance(data, Mapping) else None
     if kind is None:
         raise TraceError(f"the trace holds an unknown event: {str(data)[:60]}")
     row = {name: _in(value) for name, value in data.items() if name != "event"}
     expected = {f.name: _FIELD_TYPES.get(str(f.type), tuple) for f in fields(kind)}
     if row.keys() != expected.keys():
-        raise TraceError(f"the event {kind.__name__} has the fields {sorted(row)}, not {sorted(expected)}")
+        raise TraceError(
+            f"the event {kind.__name__} has the fields {sorted(row)}, not {sorted(expected)}"
+        )
     for name, wanted in expected.items():
         if not isinstance(row[name], wanted) or isinstance(row[name], bool):
             raise TraceError(f"the field {name} of the event {kind.__name__} has the wrong type")

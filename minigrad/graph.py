@@ -1,7 +1,8 @@
-"""The graph that the forward pass leaves behind: Node, the order of the walk, and Tape, its frozen record.
+"""The graph that the forward pass leaves behind: Node, the order of the walk, and Tape, its frozen
+record.
 
-A node is always newer than its inputs, so descending creation id IS a reverse-topological order: no recursion,
-no marking of temporary states, a chain of a million ops is just a long list.
+A node is always newer than its inputs, so descending creation id IS a reverse-topological order: no
+recursion, no marking of temporary states, a chain of a million ops is just a long list.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from functools import lru_cache
 from types import CodeType
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from .errors import GraphError
@@ -28,7 +28,9 @@ _ids = itertools.count()  # never reused, so nothing can be paired with a dead n
 
 
 class Node:
-    """A value in the graph. A leaf has no op; an op's result keeps its card, operands and parameters."""
+    """A value in the graph. A leaf has no op; an op's result keeps its card, operands and
+    parameters.
+    """
 
     __slots__ = (
         "__weakref__",
@@ -97,21 +99,22 @@ def refuse_stale(node: Node) -> None:
         if isinstance(operand, Node) and operand.version != version:
             assert node.card is not None
             raise GraphError(
-                f"{node.card.name}: {operand.name or 'an operand'} of shape {operand._value.shape} was edited by "
-                "assign_ after the forward pass; run the forward pass again"
+                f"{node.card.name}: {operand.name or 'an operand'} of shape {operand._value.shape} "
+                "was edited by assign_ after the forward pass; run the forward pass again"
             )
 
 
-# --- the tape -------------------------------------------------------------------------------------------
+# --- the tape -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class TapeNode:
     """One entry of a tape. Ids are places on the tape, 0 … n-1 in creation order.
 
-    kind: "leaf" (needs a gradient), "constant" or "op". inputs: an id, or a plain number. origin: where an untracked
-    value came from, in words. residuals: names of what the op saved. name: what the person called it, else `v3`.
-    sources: axes of operands and result in letters, for ops that sum products. line: file and line of the call.
+    kind: "leaf" (needs a gradient), "constant" or "op". inputs: an id, or a plain number. origin:
+    where an untracked value came from, in words. residuals: names of what the op saved. name: what
+    the person called it, else `v3`. sources: axes of operands and result in letters, for ops that
+    sum products. line: file and line of the call.
     """
 
     id: int
@@ -131,7 +134,9 @@ class TapeNode:
 
 
 class Tape:
-    """The record of a graph that ends in `root`: every node that reaches it, constants too, oldest first."""
+    """The record of a graph that ends in `root`: every node that reaches it, constants too, oldest
+    first.
+    """
 
     def __init__(self, root: Node) -> None:
         seen = {root.id: root}
@@ -154,7 +159,8 @@ class Tape:
     def _entry(self, n: int, node: Node) -> TapeNode:
         value = node._value.view()
         value.flags.writeable = False
-        common = {"id": n, "name": label(node, n), "value": value, "line": line_of(node.where)}
+        common: dict[str, Any] = {"id": n, "name": label(node, n), "value": value}
+        common["line"] = line_of(node.where)
         card = node.card
         if card is None:
             kind = "leaf" if node._tracked else "constant"
@@ -166,7 +172,9 @@ class Tape:
             op=card.name,
             symbol=card.symbol,
             tex=card.tex,
-            inputs=tuple(self.place[i.id] if isinstance(i, Node) else float(i) for i in node._inputs),
+            inputs=tuple(
+                self.place[i.id] if isinstance(i, Node) else float(i) for i in node._inputs
+            ),
             operands=card.inputs,
             params=node.params,
             residuals=card.residuals(tracked),
@@ -179,11 +187,13 @@ def _shape(operand: Node | float) -> tuple[int, ...]:
     return operand._value.shape if isinstance(operand, Node) else ()
 
 
-# --- where an op was called, and what its result is called there ----------------------------------------
+# --- where an op was called, and what its result is called there ----------------------------------
 
 
 def label(node: Node, place: int) -> str:
-    """The name given to a node, else the variable it was assigned to, else v and its place on the tape."""
+    """The name given to a node, else the variable it was assigned to, else v and its place on the
+    tape.
+    """
     return node.name or assigned_name(node.where) or f"v{place}"
 
 
@@ -208,7 +218,9 @@ def _stores(code: CodeType) -> dict[int, str]:
     names: dict[int, str] = {}
     last = 0
     for instruction in dis.get_instructions(code):
-        if instruction.opname.startswith(("STORE_NAME", "STORE_FAST", "STORE_GLOBAL", "STORE_DEREF")):
+        if instruction.opname.startswith(
+            ("STORE_NAME", "STORE_FAST", "STORE_GLOBAL", "STORE_DEREF")
+        ):
             target = instruction.argval
             name = str(target[0] if isinstance(target, tuple) else target)
             for offset in range(last, instruction.offset, 2):  # the call, and its inline caches
@@ -218,9 +230,10 @@ def _stores(code: CodeType) -> dict[int, str]:
 
 
 def assigned_name(where: Where | None) -> str | None:
-    """`y` if the op was called in `y = a * b`: the instruction after the call stores its result there."""
+    """`y` if the op was called in `y = a * b`: the instruction after the call stores its result
+    there.
+    """
     if where is None:
         return None
     name = _stores(where[0]).get(where[1])
     return name if name and name.isidentifier() and name.strip("_") else None
-

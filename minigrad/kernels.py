@@ -1,10 +1,11 @@
 """The only file that knows Numba: it turns the rule of an elementwise op into one fused loop.
 
-A rule is written once, with operators and NumPy functions that work on an array and on a scalar alike. Small
-arrays run it in NumPy. For large ones its source becomes a loop that reads upstream gradient and saved values once
-and does slope × upstream × broadcast reduction × accumulation on the way, without temporaries. The loop is
-generated into a real file named after its own text, so Numba keeps the machine code on disk and an edited rule is
-never served an old kernel. Sums are compensated (Neumaier 1974), so a million rows lose nothing against NumPy.
+A rule is written once, with operators and NumPy functions that work on an array and on a scalar
+alike. Small arrays run it in NumPy. For large ones its source becomes a loop that reads upstream
+gradient and saved values once and does slope × upstream × broadcast reduction × accumulation on the
+way, without temporaries. The loop is generated into a real file named after its own text, so Numba
+keeps the machine code on disk and an edited rule is never served an old kernel. Sums are
+compensated (Neumaier 1974), so a million rows lose nothing against NumPy.
 
 `MINIGRAD_JIT=0` switches it off; whatever cannot be compiled runs in NumPy, and `why_not` says why.
 """
@@ -29,16 +30,20 @@ from numpy.typing import NDArray
 from .paths import kernel_folder
 
 Array = NDArray[Any]
-LARGE = 65_536  # cells from which a compiled loop beats NumPy's temporaries (benchmarks/crossover.py)
+LARGE = (
+    65_536  # cells from which a compiled loop beats NumPy's temporaries (benchmarks/crossover.py)
+)
 _AXES = 3  # adjacent axes are merged first; what still has more runs in NumPy
 
 
 def select(condition: Any, chosen: Any, other: Any) -> Any:
-    """`chosen` where the condition holds, else `other`: for arrays, and for scalars inside a kernel."""
+    """`chosen` where the condition holds, else `other`: for arrays, and for scalars inside a
+    kernel.
+    """
     return np.where(condition, chosen, other)
 
 
-# --- from a rule to its source ----------------------------------------------------------------------
+# --- from a rule to its source --------------------------------------------------------------------
 
 
 class NoKernel(Exception):
@@ -46,7 +51,9 @@ class NoKernel(Exception):
 
 
 def rule_source(fn: Callable[..., Any]) -> str:
-    """The rule as one expression, `1 - y * y`, read from its file. Raises NoKernel if there is none to read."""
+    """The rule as one expression, `1 - y * y`, read from its file. Raises NoKernel if there is none
+    to read.
+    """
     code: CodeType = fn.__code__
     try:
         tree = ast.parse(inspect.getsource(inspect.getmodule(code) or fn))
@@ -72,7 +79,9 @@ def rule_source(fn: Callable[..., Any]) -> str:
 
 
 def _constants(fn: Callable[..., Any], expression: str) -> str:
-    """Assignments for the plain numbers the expression takes from its module; NoKernel for anything else."""
+    """Assignments for the plain numbers the expression takes from its module; NoKernel for anything
+    else.
+    """
     names = {n.id for n in ast.walk(ast.parse(expression)) if isinstance(n, ast.Name)}
     outer = {**fn.__globals__, **inspect.getclosurevars(fn).nonlocals}
     rows = []
@@ -107,7 +116,7 @@ def accumulate({arrays}, out):
 
 @njit(error_model="numpy", nogil=True, cache=True)
 def reduce({arrays}, total, lost):
-    """total + lost = the sum over what broadcasting copied; a copied axis of `total` has stride 0."""
+    """total + lost = the sum over what broadcasting copied: there `total` has stride 0."""
     for i in range(total.shape[0]):
         for j in range(total.shape[1]):
             for k in range(total.shape[2]):
@@ -164,11 +173,13 @@ def _load(text: str) -> ModuleType:
     return module
 
 
-# --- running it -----------------------------------------------------------------------------------------
+# --- running it -----------------------------------------------------------------------------------
 
 
 def _merged(arrays: list[Array], shape: tuple[int, ...]) -> list[Array] | None:
-    """The arrays, broadcast to `shape`, on at most three axes: neighbours merge where every array allows it."""
+    """The arrays, broadcast to `shape`, on at most three axes: neighbours merge where every array
+    allows it.
+    """
     sizes: list[int] = []
     strides: list[list[int]] = []
     for axis, size in enumerate(shape):
@@ -192,7 +203,9 @@ def _merged(arrays: list[Array], shape: tuple[int, ...]) -> list[Array] | None:
 
 
 def _spread(array: Array, shape: tuple[int, ...]) -> Array:
-    """A writable view of `array` in `shape`; broadcast axes have stride 0, so writing there adds up."""
+    """A writable view of `array` in `shape`; broadcast axes have stride 0, so writing there adds
+    up.
+    """
     lead = (1,) * (len(shape) - array.ndim) + array.shape
     full = array.reshape(lead)
     strides = [0 if n == 1 else s for n, s in zip(lead, full.strides, strict=True)]
@@ -207,10 +220,12 @@ def fused(
     values: Sequence[Any],
     shape: tuple[int, ...],
 ) -> Callable[[Array], None] | None:
-    """A call that adds an elementwise rule's contribution, reduced to `shape`, into an array; None: use NumPy.
+    """A call that adds an elementwise rule's contribution, reduced to `shape`, into an array; None:
+    use NumPy.
 
-    g: the upstream gradient, float32 or float64, of the result's shape. values: what the rule reads, arrays of g's dtype
-    or numbers, each broadcasting to g's shape. The array to add into is C-contiguous, of `shape` and g's dtype.
+    g: the upstream gradient, float32 or float64, of the result's shape. values: what the rule
+    reads, arrays of g's dtype or numbers, each broadcasting to g's shape. The array to add into is
+    C-contiguous, of `shape` and g's dtype.
     """
     if g.size < LARGE or os.environ.get("MINIGRAD_JIT") == "0" or g.dtype not in ("f4", "f8"):
         return None

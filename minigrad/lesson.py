@@ -1,7 +1,8 @@
 """Lessons: percent-format Python files, read into cells and run cell by cell.
 
-A `# ` heading is the lesson's title, each `## ` heading begins a case. What stands before the first case (imports,
-prose) belongs to all of them. A cell may call `input`, which is an editable table in the app and its default elsewhere.
+A `# ` heading is the lesson's title, each `## ` heading begins a case. What stands before the first
+case (imports, prose) belongs to all of them. A cell may call `input`, which is an editable table in
+the app and its default elsewhere.
 """
 
 from __future__ import annotations
@@ -64,9 +65,11 @@ class Lesson:
 
 @dataclass
 class Run:
-    """One run of a case: the inputs it asked for, what each cell said, the traces it showed, and where it failed.
+    """One run of a case: the inputs it asked for, what each cell said, the traces it showed, and
+    where it failed.
 
-    values: what was typed, by input name. outputs: per cell number, text or objects to show. error: (cell, sentence).
+    values: what was typed, by input name. outputs: per cell number, text or objects to show. error:
+    (cell, sentence).
     """
 
     values: Mapping[str, Array]
@@ -94,13 +97,19 @@ def input(name: str, default: ArrayLike) -> Array:
     if run is None:
         return values
     if name in run.inputs:
-        raise LessonError(f"the input {name} is asked for twice in one case; give each input its own name")
+        raise LessonError(
+            f"the input {name} is asked for twice in one case; give each input its own name"
+        )
     run.inputs[name] = values
     typed = run.values.get(name)
-    return values if typed is None or typed.shape != values.shape else np.array(typed, dtype=np.float64)
+    return (
+        values
+        if typed is None or typed.shape != values.shape
+        else np.array(typed, dtype=np.float64)
+    )
 
 
-# --- reading ------------------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 
 def lesson_files() -> list[Path]:
@@ -129,11 +138,13 @@ def read_lesson(path: Path) -> Lesson:
     return Lesson(path.stem, title, tuple(intro), tuple(Case(t, tuple(c)) for t, c in cases))
 
 
-# --- running ------------------------------------------------------------------------------------------------
+# --- running --------------------------------------------------------------------------------------
 
 
 def run_case(lesson: Lesson, case: Case, values: Mapping[str, Array] | None = None) -> Run:
-    """Run the intro and one case, cell by cell, in a namespace of its own; stops at the first error."""
+    """Run the intro and one case, cell by cell, in a namespace of its own; stops at the first
+    error.
+    """
     run = Run(values or {})
     namespace: dict[str, Any] = {"__name__": f"lesson_{lesson.slug}"}
     with _running(run):
@@ -177,7 +188,9 @@ def _split(tree: ast.Module) -> tuple[ast.Module, ast.Expression | None]:
 
 
 def parse_table(name: str, rows: Sequence[Sequence[Any]], shape: tuple[int, ...]) -> Array:
-    """Typed cells as an array of `shape`. Raises LessonError naming the first cell that is not a finite number."""
+    """Typed cells as an array of `shape`. Raises LessonError naming the first cell that is not a
+    finite number.
+    """
     numbers = np.zeros(len(rows) * len(rows[0]) if rows else 0)
     flat = [cell for row in rows for cell in row]
     for k, typed in enumerate(flat):
@@ -189,7 +202,11 @@ def parse_table(name: str, rows: Sequence[Sequence[Any]], shape: tuple[int, ...]
         try:
             numbers[k] = float(text)
         except ValueError:
-            raise LessonError(f"{where}: “{text[:40]}” is not a number; type one such as 0.5 or -1e-3") from None
+            raise LessonError(
+                f"{where}: “{text[:40]}” is not a number; type one such as 0.5 or -1e-3"
+            ) from None
         if not np.isfinite(numbers[k]):
-            raise LessonError(f"{where} is {text}; type a finite number, a gradient through {text} says nothing")
+            raise LessonError(
+                f"{where} is {text}; type a finite number, a gradient through {text} says nothing"
+            )
     return numbers.reshape(shape)

@@ -1,9 +1,10 @@
 """Numeric slopes: central differences that know how far they can be trusted.
 
-At one point a slope is measured at steps h and h/2 and extrapolated (Richardson 1911), which leaves an error of order
-h⁴; the step is then made smaller while truncation dominates, or larger while rounding does, and the measurement with the
-smallest error estimate wins. The estimate counts both: what extrapolation changed, and eps · Σ|f| / h. A jump between
-the left and the right slope that does not shrink with h is a kink.
+At one point a slope is measured at steps h and h/2 and extrapolated (Richardson 1911), which leaves
+an error of order h⁴; the step is then made smaller while truncation dominates, or larger while
+rounding does, and the measurement with the smallest error estimate wins. The estimate counts both:
+what extrapolation changed, and eps · Σ|f| / h. A jump between the left and the right slope that
+does not shrink with h is a kink.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ class Verdict(StrEnum):
 
     @property
     def symbol(self) -> str:
-        return {"agrees": "✓", "kink": "∧", "undecided": "?", "undefined": "?", "differs": "✗"}[self]
+        return {"agrees": "✓", "kink": "∧", "undecided": "?", "undefined": "?", "differs": "✗"}[
+            self
+        ]
 
     @property
     def fine(self) -> bool:
@@ -46,7 +49,9 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """One measured slope: value, error estimate, the slopes to either side, and whether a kink is `near` or `here`."""
+    """One measured slope: value, error estimate, the slopes to either side, and whether a kink is
+    `near` or `here`.
+    """
 
     value: float
     error: float
@@ -78,9 +83,12 @@ def power_of_two(size: float) -> float:
 
 
 def _meet(weights: Array, outputs: Array) -> Array:
-    """Σ weight · output for every row of weights; an output of weight 0 does not count, not even NaN."""
+    """Σ weight · output for every row of weights; an output of weight 0 does not count, not even
+    NaN.
+    """
     with np.errstate(all="ignore"):
-        return np.where(weights == 0, 0.0, weights * outputs).sum(axis=1)
+        met: Array = np.where(weights == 0, 0.0, weights * outputs).sum(axis=1)
+    return met
 
 
 class _Probe:
@@ -91,11 +99,12 @@ class _Probe:
         with np.errstate(all="ignore"):
             wide, tight = (far[0] - far[1]) / (2 * h), (near[0] - near[1]) / h
             value = (4 * tight - wide) / 3
-            size = sum(np.abs(f) for f in (*far, *near)) / 4
+            size = np.mean(np.abs([*far, *near]), axis=0)
             self.value = _meet(weights, value)
             self.truncation = _meet(np.abs(weights), np.abs(value - tight))
             self.rounding = _meet(np.abs(weights), 2 * EPS * size / h)
-            self.right, self.left = _meet(weights, (far[0] - here) / h), _meet(weights, (here - far[1]) / h)
+            self.right = _meet(weights, (far[0] - here) / h)
+            self.left = _meet(weights, (here - far[1]) / h)
             closer = _meet(weights, (near[0] + near[1] - 2 * here) / (h / 2))
             self.jump, self.closer = np.abs(self.right - self.left), np.abs(closer)
         self.error = self.truncation + self.rounding
@@ -104,10 +113,13 @@ class _Probe:
     def jumps(self, tolerance: Tolerance) -> Array:
         """Where left and right slope differ by more than noise, and halving h does not help."""
         floor = tolerance.atol + 1e-5 * np.abs(self.value) + 20 * self.rounding
-        return self.finite & (self.jump > floor) & (self.closer > 0.75 * self.jump)
+        stays: Array = self.finite & (self.jump > floor) & (self.closer > 0.75 * self.jump)
+        return stays
 
 
-def slopes(line: Line, here: Array, unit: float, weights: Array, tolerance: Tolerance) -> list[Slope]:
+def slopes(
+    line: Line, here: Array, unit: float, weights: Array, tolerance: Tolerance
+) -> list[Slope]:
     """Measure the slope of Σ weight · output along a line, for every row of `weights`.
 
     here: the outputs at t = 0. unit: the size of a step of 1 (a power of two).
@@ -141,19 +153,23 @@ def slopes(line: Line, here: Array, unit: float, weights: Array, tolerance: Tole
             value[n], error[n] = first.value[n], first.rounding[n]
         found.append(
             Slope(
-                float(value[n]), float(error[n]), float(first.left[n]), float(first.right[n]),
-                near=bool(kinked[n]), here=at_kink,
+                float(value[n]),
+                float(error[n]),
+                float(first.left[n]),
+                float(first.right[n]),
+                near=bool(kinked[n]),
+                here=at_kink,
             )
-        )  # fmt: skip
+        )
     return found
 
 
 def judge(analytic: float, slope: Slope, tolerance: Tolerance) -> Verdict:
     """The verdict on one element.
 
-    ✓ agrees: |a - n| <= atol + rtol·|n| + error estimate. ∧ kink: a jump between left and right slope that does not
-    shrink with h, and a value between them. ? undecided: the estimate is worse than a tenth of the slope. ? undefined:
-    NaN, or infinite on both sides. ✗ differs: otherwise.
+    ✓ agrees: |a - n| <= atol + rtol·|n| + error estimate. ∧ kink: a jump between left and right
+    slope that does not shrink with h, and a value between them. ? undecided: the estimate is worse
+    than a tenth of the slope. ? undefined: NaN, or infinite on both sides. ✗ differs: otherwise.
     """
     numeric, error = slope.value, slope.error
     if not np.isfinite(numeric):

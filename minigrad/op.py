@@ -1,9 +1,11 @@
-"""Op: one card per op. It says what the op computes, how its gradient is pulled back, and what that saves.
+"""Op: one card per op. It says what the op computes, how its gradient is pulled back, and what that
+saves.
 
-A card is declared once, with `@elementwise` or `@op`, and read by everybody: the engine runs it, the
-checker samples its domain, the stepper shows its formulas. The parameter names of a rule say what is
-saved for backward: an input's name, a parameter's name, `y` for the output, `x_shape` for only the
-shape of x; `g` is the upstream gradient. Naming a value is what saves it; nothing else does.
+A card is declared once, with `@elementwise` or `@op`, and read by everybody: the engine runs it,
+the checker samples its domain, the stepper shows its formulas. The parameter names of a rule say
+what is saved for backward: an input's name, a parameter's name, `y` for the output, `x_shape` for
+only the shape of x; `g` is the upstream gradient. Naming a value is what saves it; nothing else
+does.
 """
 
 from __future__ import annotations
@@ -20,12 +22,19 @@ Values = Mapping[str, Any]
 registry: dict[str, Op] = {}  # our own ops by name; a user's op is never entered
 
 
+def _unloaded(card: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    raise NotImplementedError("minigrad.operators, which applies cards to tensors, is not loaded")
+
+
+apply: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any] = _unloaded  # set by operators.py
+
+
 @dataclass(frozen=True)
 class Rule:
     """One backward rule: `fn` pulls the upstream gradient back into `inputs`.
 
-    `reads` are the names of `fn`'s parameters without `g`. An elementwise rule without `g` is the local
-    slope; every other rule returns the contribution itself.
+    `reads` are the names of `fn`'s parameters without `g`. An elementwise rule without `g` is the
+    local slope; every other rule returns the contribution itself.
     """
 
     fn: Callable[..., Any]
@@ -76,7 +85,7 @@ class Op:
         return call
 
     def residuals(self, tracked: tuple[bool, ...]) -> tuple[str, ...]:
-        """Names of the values kept for backward when exactly the `tracked` inputs need a gradient."""
+        """Names of the values kept for backward when exactly the `tracked` inputs need one."""
         names: dict[str, None] = {}
         for name, needed in zip(self.inputs, tracked, strict=True):
             if needed and name in self.rules:
@@ -84,7 +93,9 @@ class Op:
         return tuple(n for n in names if n == "y" or n in self.inputs)
 
     def bind(self, args: tuple[Any, ...], kwargs: Values) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Split a call into operands and parameters, in PyTorch's order; a lone parameter may be spread."""
+        """Split a call into operands and parameters, in PyTorch's order; a lone parameter may be
+        spread.
+        """
         count = len(self.inputs)
         if len(args) == count and not kwargs and not self.params:
             return args, {}
@@ -128,21 +139,32 @@ def elementwise(
     cost: str = "memory",
     reference: Callable[..., Any] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declare an elementwise op: every cell of the result depends on one cell of each (broadcast) operand.
+    """Declare an elementwise op: every cell of the result depends on one cell of each (broadcast)
+    operand.
 
-    tex: the formula of the op. partials: input -> (rule, its formula); a rule without `g` is the local slope,
-    a rule with `g` returns the contribution itself (write ops that SELECT this way: a dead cell then passes
-    exactly 0 even when g is infinite or NaN). domain: where the op may be sampled (minigrad.domains).
-    kinks: the convention at corners, in words. symbol: how an operand that is a plain number is drawn ("×").
-    cost: "memory" (cheap to recompute) or "compute". reference: a NumPy forward to test this one against.
-    Raises CardError when a rule names something that does not exist, or takes defaults.
+    tex: the formula of the op. partials: input -> (rule, its formula); a rule without `g` is the
+    local slope, a rule with `g` returns the contribution itself (write ops that SELECT this way: a
+    dead cell then passes exactly 0 even when g is infinite or NaN). domain: where the op may be
+    sampled (minigrad.domains). kinks: the convention at corners, in words. symbol: how an operand
+    that is a plain number is drawn ("×"). cost: "memory" (cheap to recompute) or "compute".
+    reference: a NumPy forward to test this one against. Raises CardError when a rule names
+    something that does not exist, or takes defaults.
     """
 
     def declare(forward: Callable[..., Any]) -> Callable[..., Any]:
         return _declare(
-            forward, partials, tex=tex, domain=domain, kinks=kinks, symbol=symbol, cost=cost,
-            reference=reference, sources=None, elementwise=True, broadcasts=True,
-        )  # fmt: skip
+            forward,
+            partials,
+            tex=tex,
+            domain=domain,
+            kinks=kinks,
+            symbol=symbol,
+            cost=cost,
+            reference=reference,
+            sources=None,
+            elementwise=True,
+            broadcasts=True,
+        )
 
     return declare
 
@@ -161,17 +183,27 @@ def op(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare any other op. Fields as in `elementwise`, and:
 
-    pulls: input -> (rule, its formula); a rule returns the contribution, exactly in the input's shape. A key may be
-    a tuple of inputs whose rule returns a tuple of contributions. broadcasts=True: a contribution may come in a shape
-    the input's shape broadcasts to, and the walk reduces it. sources: for ops that sum products of operand cells, their
-    axes in letters, given the operands' shapes: matmul of matrices answers ("ij", "jk", "ik"), operands then result.
+    pulls: input -> (rule, its formula); a rule returns the contribution, exactly in the input's
+    shape. A key may be a tuple of inputs whose rule returns a tuple of contributions.
+    broadcasts=True: a contribution may come in a shape the input's shape broadcasts to, and the
+    walk reduces it. sources: for ops that sum products of operand cells, their axes in letters,
+    given the operands' shapes: matmul of matrices answers ("ij", "jk", "ik"), operands then result.
     """
 
     def declare(forward: Callable[..., Any]) -> Callable[..., Any]:
         return _declare(
-            forward, pulls, tex=tex, domain=domain, kinks=kinks, symbol=symbol, cost=cost,
-            reference=reference, sources=sources, elementwise=False, broadcasts=broadcasts,
-        )  # fmt: skip
+            forward,
+            pulls,
+            tex=tex,
+            domain=domain,
+            kinks=kinks,
+            symbol=symbol,
+            cost=cost,
+            reference=reference,
+            sources=sources,
+            elementwise=False,
+            broadcasts=broadcasts,
+        )
 
     return declare
 
@@ -191,7 +223,9 @@ def _declare(
         raise CardError(f"{name}: an op needs at least one array operand, declared positionally")
     for word in (*inputs, *params):
         if word in ("g", "y") or word.endswith("_shape"):
-            raise CardError(f"{name}: {word} is reserved for rules; rename the operand or parameter")
+            raise CardError(
+                f"{name}: {word} is reserved for rules; rename the operand or parameter"
+            )
     if facts["cost"] not in ("memory", "compute"):
         raise CardError(f'{name}: cost is "memory" or "compute", not {facts["cost"]!r}')
     known = {*inputs, *params, "g", "y", *(f"{i}_shape" for i in inputs)}
@@ -199,13 +233,19 @@ def _declare(
     for key, (fn, rule_tex) in pulls.items():
         targets = key if isinstance(key, tuple) else (key,)
         if facts["elementwise"] and len(targets) > 1:
-            raise CardError(f"{name}: a partial belongs to one input; {targets} needs @op and pulls=")
+            raise CardError(
+                f"{name}: a partial belongs to one input; {targets} needs @op and pulls="
+            )
         rule = _rule(name, fn, rule_tex, targets, known)
         if not facts["elementwise"] and not rule.takes_g:
-            raise CardError(f"{name}, input {targets[0]}: a rule of @op needs g, the upstream gradient")
+            raise CardError(
+                f"{name}, input {targets[0]}: a rule of @op needs g, the upstream gradient"
+            )
         for target in targets:
             if target not in inputs:
-                raise CardError(f"{name}: there is a rule for {target}, which is no operand of the op")
+                raise CardError(
+                    f"{name}: there is a rule for {target}, which is no operand of the op"
+                )
             rules[target] = rule
     ours = forward.__module__.startswith("minigrad.ops.")
     card = Op(name, forward, inputs, params, rules, ours=ours, **facts)
@@ -220,7 +260,9 @@ def _rule(
     parameters = inspect.signature(fn).parameters.values()
     for p in parameters:
         if p.default is not p.empty or p.kind is not p.POSITIONAL_OR_KEYWORD:
-            raise CardError(f"{name}, input {targets[0]}: a rule takes plain parameters, no defaults")
+            raise CardError(
+                f"{name}, input {targets[0]}: a rule takes plain parameters, no defaults"
+            )
         if p.name not in known:
             raise CardError(
                 f"{name}, input {targets[0]}: the rule reads {p.name}, which the op does not have; "
@@ -229,6 +271,3 @@ def _rule(
     names = [p.name for p in parameters]
     reads = tuple(n for n in names if n != "g")
     return Rule(fn, tex, targets, reads, names.index("g") if "g" in names else None)
-
-
-apply: Callable[[Op, tuple[Any, ...], dict[str, Any]], Any]  # set by tensor.py: a card on Tensors

@@ -1,4 +1,4 @@
-"""Cards applied to tensors, and the operators and methods of Tensor: one list, from the registry."""
+"""Cards applied to tensors; operators and methods of Tensor: one list, from the registry."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from .op import Op, registry
 from .pull import Array, lend
 from .tensor import Tensor, array_of, caller, recording
 
+
 def _apply(card: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     operands, params = card.bind(args, kwargs)
     inputs: list[Node | float] = []
@@ -26,7 +27,8 @@ def _apply(card: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
             inputs.append(operand)
             tracked = tracked or operand._tracked
         elif isinstance(operand, (numbers.Real, np.bool_)) and len(operands) > 1:
-            inputs.append(operand.item() if isinstance(operand, np.generic) else operand)  # type: ignore[arg-type]
+            number: Any = operand.item() if isinstance(operand, np.generic) else operand
+            inputs.append(number)
         else:
             inputs.append(Tensor(array_of(operand, None, card.name), False, None, caller()))
     values = [i._value if isinstance(i, Node) else i for i in inputs]
@@ -48,7 +50,9 @@ def _forward(card: Op, values: list[Any], params: dict[str, Any]) -> Array:
     except Exception as problem:
         raise ShapeError(_complaint(card, values, problem)) from problem
     if y.dtype.kind not in "fiub":
-        raise DtypeError(f"{card.name}: the forward returned {y.dtype}, not an array of real numbers")
+        raise DtypeError(
+            f"{card.name}: the forward returned {y.dtype}, not an array of real numbers"
+        )
     return y
 
 
@@ -61,7 +65,8 @@ def _complaint(card: Op, values: list[Any], problem: Exception) -> str:
             if len(sizes) > 1:
                 pair = " and ".join(map(str, sizes))
                 return (
-                    f"{card.name}: {operands} do not meet: at axis -{axis} the sizes {pair} differ, and neither is 1"
+                    f"{card.name}: {operands} do not meet: at axis -{axis} the sizes {pair} "
+                    "differ, and neither is 1"
                 )
     return f"{card.name}: {operands} cannot be used: {problem}"
 
@@ -69,7 +74,7 @@ def _complaint(card: Op, values: list[Any], problem: Exception) -> str:
 cards.apply = _apply
 
 
-# --- operators and methods: one list, from the registry ---------------------------------------------------
+# --- operators and methods: one list, from the registry -------------------------------------------
 
 
 def _method(card: Op) -> Callable[..., Any]:
@@ -92,21 +97,27 @@ def _operator(card: Op, swapped: bool) -> Callable[..., Any]:
 for _name, _card in registry.items():
     setattr(Tensor, _name, _method(_card))
 for _sign, _name in {
-    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "pow", "matmul": "matmul"
-}.items():  # fmt: skip
+    "add": "add",
+    "sub": "sub",
+    "mul": "mul",
+    "truediv": "div",
+    "pow": "pow",
+    "matmul": "matmul",
+}.items():
     setattr(Tensor, f"__{_sign}__", _operator(registry[_name], swapped=False))
     setattr(Tensor, f"__r{_sign}__", _operator(registry[_name], swapped=True))
-Tensor.__neg__ = _method(registry["neg"])  # type: ignore[attr-defined]
+setattr(Tensor, "__neg__", _method(registry["neg"]))  # noqa: B010
 
 
 def _comparison(compare: Callable[[Any, Any], Any], name: str) -> Callable[..., Any]:
     def operate(self: Tensor, other: Any) -> Any:
         if not isinstance(other, (Node, numbers.Real, np.ndarray, np.bool_, list, tuple)):
             return NotImplemented
+        given: Any = other._value if isinstance(other, Node) else other
         try:
-            answer = compare(self._value, other._value if isinstance(other, Node) else other)
+            answer = compare(self._value, given)
         except ValueError as problem:
-            shapes = f"{self.shape} and {np.shape(other._value if isinstance(other, Node) else other)}"
+            shapes = f"{self.shape} and {np.shape(given)}"
             raise ShapeError(f"{name}: the shapes {shapes} do not meet") from problem
         result = Tensor(np.asarray(answer), False, None, caller())
         result.origin = ("constant", name)
@@ -116,9 +127,13 @@ def _comparison(compare: Callable[[Any, Any], Any], name: str) -> Callable[..., 
 
 
 for _name, _compare in {
-    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal,
-    "gt": np.greater, "ge": np.greater_equal,
-}.items():  # fmt: skip
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+}.items():
     setattr(Tensor, f"__{_name}__", _comparison(_compare, _name))
 
 

@@ -1,4 +1,6 @@
-"""Where assets, lessons and the app lie: in the checkout, or inside the wheel (`minigrad/_bundled`)."""
+"""Where assets, lessons and the app lie: in the checkout, or inside the wheel
+(`minigrad/_bundled`).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ APP = ROOT / "app.py"
 
 
 def kernel_folder() -> Path:
-    """The folder for generated kernels: `MINIGRAD_CACHE`, the user's cache, or a temporary folder."""
+    """Where generated kernels go: `MINIGRAD_CACHE`, the user's cache, or a temporary folder."""
     asked = os.environ.get("MINIGRAD_CACHE")
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     for folder in (Path(asked) if asked else cache / "minigrad", Path(tempfile.gettempdir())):

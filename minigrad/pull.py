@@ -1,8 +1,11 @@
-"""The executor: one rule, one input. Both bodies of the walk and the numeric check call it, so all agree."""
+"""The executor: one rule, one input. Both bodies of the walk and the numeric check call it, so all
+agree.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +21,9 @@ Results = dict[int, Any]  # of rules that serve several inputs: such a rule runs
 
 
 def lend(card: Op, array: Any) -> Any:
-    """What a rule may read. A stranger's rule gets arrays it cannot write into, others will read them too."""
+    """What a rule may read. A stranger's rule gets arrays it cannot write into, others will read
+    them too.
+    """
     if card.ours or not isinstance(array, np.ndarray):
         return array
     view = array.view()
@@ -87,7 +92,9 @@ def slope_of(card: Op, name: str, rule: Rule, g: Array, values: list[Any]) -> Ar
 def axes_to_reduce(
     card: Op, name: str, contribution: tuple[int, ...], shape: tuple[int, ...]
 ) -> tuple[int, ...]:
-    """The axes that broadcasting copied: leading ones, and those of size 1. Raises ShapeError if the rule is wrong."""
+    """The axes that broadcasting copied: leading ones, and those of size 1. Raises ShapeError if
+    the rule is wrong.
+    """
     if contribution == shape:
         return ()
     lead = len(contribution) - len(shape)
@@ -97,8 +104,8 @@ def axes_to_reduce(
     if not (fits and card.broadcasts):
         wanted = "that shape, or one it broadcasts to" if card.broadcasts else "exactly that shape"
         raise ShapeError(
-            f"{card.name}, input {name}: the rule returned a contribution of shape {contribution}, but the input has "
-            f"shape {shape} and must get {wanted}"
+            f"{card.name}, input {name}: the rule returned a contribution of shape {contribution}, "
+            f"but the input has shape {shape} and must get {wanted}"
         )
     copied = (lead + n for n, to in enumerate(shape) if to == 1 and contribution[lead + n] != 1)
     return (*range(lead), *copied)
@@ -112,10 +119,67 @@ def reduce(contribution: Array, axes: tuple[int, ...], shape: tuple[int, ...], d
     return contribution.astype(dtype, copy=False)
 
 
-def kernel_for(
-    card: Op, rule: Rule, g: Array, values: list[Any], operand: Node
-) -> Callable[[Array], None] | None:
-    """The compiled pass that adds this input's gradient into an array; None where NumPy does it."""
-    if not card.elementwise or g.size < kernels.LARGE or operand._value.dtype != g.dtype:
-        return None
-    return kernels.fused(rule.fn, rule.reads, rule.takes_g, g, values, operand._value.shape)
+@dataclass(frozen=True, slots=True)
+class Pull:
+    """One rule about to run: it pulls `g` back from `node` into its tracked input `operand`.
+
+    values: what the rule reads. results: of rules that serve several inputs, shared by one visit.
+    """
+
+    card: Op
+    argnum: int
+    operand: Node
+    name: str
+    rule: Rule
+    values: list[Any]
+    g: Array
+    results: Results
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.operand._value.shape
+
+    def zeros(self) -> Array:
+        """A fresh array for the input's gradient."""
+        return np.zeros(self.shape, self.operand._value.dtype)
+
+    def kernel(self) -> Callable[[Array], None] | None:
+        """The compiled pass that adds the gradient into an array; None where NumPy does it."""
+        small = not self.card.elementwise or self.g.size < kernels.LARGE
+        if small or self.operand._value.dtype != self.g.dtype:
+            return None
+        rule = self.rule
+        return kernels.fused(rule.fn, rule.reads, rule.takes_g, self.g, self.values, self.shape)
+
+    def contribution(self) -> Array:
+        """What the rule returns, before any reduction."""
+        return contribution_of(self.card, self.name, self.rule, self.g, self.values, self.results)
+
+    def axes(self, contribution: Array) -> tuple[int, ...]:
+        """The axes to sum. Raises ShapeError if the rule returned a wrong shape."""
+        return axes_to_reduce(self.card, self.name, contribution.shape, self.shape)
+
+    def reduced(self, contribution: Array, axes: tuple[int, ...]) -> Array:
+        """The gradient for the input, in its shape and dtype."""
+        return reduce(contribution, axes, self.shape, self.operand._value.dtype)
+
+
+def pulls(node: Node, g: Array) -> Iterator[Pull]:
+    """What is to be pulled back from `node`, in argument order. Raises RuleError where a tracked
+    input has no rule.
+    """
+    card = node.card
+    assert card is not None
+    operands = [i._value if isinstance(i, Node) else i for i in node._inputs]
+    results: Results = {}
+    for argnum, operand in enumerate(node._inputs):
+        if not isinstance(operand, Node) or not operand._tracked:
+            continue
+        name = card.inputs[argnum]
+        if name not in card.rules:
+            raise RuleError(
+                f"{card.name}: input {name} needs a gradient, but the op has no rule for it"
+            )
+        rule = card.rules[name]
+        values = saved(card, rule, operands, node._value, node.params)
+        yield Pull(card, argnum, operand, name, rule, values, g, results)

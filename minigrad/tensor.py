@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
 from functools import wraps
 from typing import Any
@@ -13,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from .backward import GradStore, gradients
+from .backward import gradients
 from .errors import DtypeError, GraphError, ShapeError
 from .graph import Node, Where
+from .store import GradStore
 
 Array = NDArray[Any]
 
@@ -23,7 +23,8 @@ recording: ContextVar[bool] = ContextVar("minigradrecording", default=True)
 
 
 class no_grad:
-    """Record nothing inside: `with no_grad():`, or `@no_grad()` on a function or generator function.
+    """Record nothing inside: `with no_grad():`, or `@no_grad()` on a function or generator
+    function.
 
     Nests, and holds for the current thread or async task only.
     """
@@ -38,7 +39,7 @@ class no_grad:
         if inspect.isgeneratorfunction(fn):
 
             @wraps(fn)
-            def generate(*args: Any, **kwargs: Any) -> Iterator[Any]:
+            def generate(*args: Any, **kwargs: Any) -> Any:
                 source = fn(*args, **kwargs)
                 while True:  # off while the generator runs, on again while its consumer does
                     with no_grad():
@@ -90,7 +91,9 @@ class Tensor(Node):
 
     @property
     def grad(self) -> Array | None:
-        """A leaf's finished gradient, in its shape and dtype; None before backward, and where nothing arrived."""
+        """A leaf's finished gradient, in its shape and dtype; None before backward, and where
+        nothing arrived.
+        """
         return self._grad
 
     @property
@@ -113,7 +116,9 @@ class Tensor(Node):
     def item(self) -> float:
         """The value of a size-1 tensor as a Python number."""
         if self.size != 1:
-            raise ShapeError(f"item: the tensor has shape {self.shape}; only a size-1 tensor is one number")
+            raise ShapeError(
+                f"item: the tensor has shape {self.shape}; only a size-1 tensor is one number"
+            )
         return self._value.item()  # type: ignore[no-any-return]
 
     def detach(self) -> Tensor:
@@ -123,12 +128,18 @@ class Tensor(Node):
         return constant
 
     def assign_(self, values: ArrayLike) -> Tensor:
-        """Replace a leaf's values by others of the same shape. Graphs made before can no longer be walked."""
+        """Replace a leaf's values by others of the same shape. Graphs made before can no longer be
+        walked.
+        """
         if not self.is_leaf:
-            raise GraphError(f"assign_: only a leaf can be assigned, this tensor is the result of {self.op}")
+            raise GraphError(
+                f"assign_: only a leaf can be assigned, this tensor is the result of {self.op}"
+            )
         new = array_of(values, self.dtype, "assign_")
         if new.shape != self.shape:
-            raise ShapeError(f"assign_: the values have shape {new.shape}, but the tensor has shape {self.shape}")
+            raise ShapeError(
+                f"assign_: the values have shape {new.shape}, but the tensor has shape {self.shape}"
+            )
         self._value = new
         self.version += 1
         return self
@@ -140,8 +151,8 @@ class Tensor(Node):
     def backward(self, gradient: ArrayLike | Node | None = None) -> None:
         """Walk back from here and accumulate into `.grad` of every leaf.
 
-        gradient: the seed, of this tensor's shape; ones by default for size 1. Raises GraphError, ShapeError, DtypeError
-        or RuleError, and then no `.grad` has changed.
+        gradient: the seed, of this tensor's shape; ones by default for size 1. Raises GraphError,
+        ShapeError, DtypeError or RuleError, and then no `.grad` has changed.
         """
         for leaf, g in gradients(self, gradient):
             leaf._grad = np.array(g) if leaf._grad is None else np.asarray(leaf._grad + g)
@@ -172,8 +183,8 @@ class Tensor(Node):
     def __reduce__(self) -> Any:
         if not self.is_leaf:
             raise GraphError(
-                f"copy: a result of {self.op} drags its whole graph along; copy x.detach(), or keep the run with "
-                "mg.record(loss) and trace.save()"
+                f"copy: a result of {self.op} drags its whole graph along; copy x.detach(), or "
+                "keep the run with mg.record(loss) and trace.save()"
             )
         return _rebuilt, (self._value, self._tracked, self.name, self._grad)
 
@@ -203,17 +214,20 @@ def array_of(values: Any, dtype: DTypeLike | None, who: str) -> Array:
 def tensor(
     data: Any, requires_grad: bool = False, name: str | None = None, dtype: DTypeLike | None = None
 ) -> Tensor:
-    """A leaf (requires_grad=True) or a constant, from numbers, nested lists or an array, which is copied.
+    """A leaf (requires_grad=True) or a constant, from numbers, nested lists or an array, which is
+    copied.
 
-    Python numbers become float64, arrays keep their dtype unless `dtype` says otherwise. Raises DtypeError for
-    anything that is no array of real numbers, and for integers or booleans that should get a gradient.
+    Python numbers become float64, arrays keep their dtype unless `dtype` says otherwise. Raises
+    DtypeError for anything that is no array of real numbers, and for integers or booleans that
+    should get a gradient.
     """
     array = array_of(data, dtype, "tensor")
     if requires_grad and array.dtype.kind != "f":
         raise DtypeError(
-            f"tensor: {name or 'a tensor'} of dtype {array.dtype} cannot require a gradient; use dtype=float"
+            f"tensor: {name or 'a tensor'} of dtype {array.dtype} cannot require a gradient; "
+            "use dtype=float"
         )
-    return Tensor(array, requires_grad, name, caller())
+    return Tensor(array, requires_grad, None if name is None else str(name), caller())
 
 
 def caller() -> Where | None:

@@ -1,7 +1,7 @@
 """Trace: the record of a whole run, as data: tape, events, checks and source lines.
 
-Nothing in a trace can be executed. Steps, what next and prev move by, are read off the events: forward one per op,
-backward the seed, each pull (or stop at a zero slope) and each leaf reached.
+Nothing in a trace can be executed. Steps, what next and prev move by, are read off the events:
+forward one per op, backward the seed, each pull (or stop at a zero slope) and each leaf reached.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from .backward import seed_for, walk
-from .check import Check, Replay, check_input, check_leaf
+from .check import Replay, check_input, check_leaf
+from .compare import Check
 from .events import (
     Accumulated,
     Event,
@@ -57,10 +58,16 @@ class Source:
 
 
 class Trace:
-    """A recorded run. `nodes` is the tape, `events` every event, `checks` one per pulled step and per leaf."""
+    """A recorded run. `nodes` is the tape, `events` every event, `checks` one per pulled step and
+    per leaf.
+    """
 
     def __init__(
-        self, nodes: Sequence[TapeNode], events: Sequence[Event], checks: Sequence[Check], source: Source | None
+        self,
+        nodes: Sequence[TapeNode],
+        events: Sequence[Event],
+        checks: Sequence[Check],
+        source: Source | None,
     ) -> None:
         self.nodes = tuple(nodes)
         self.events = tuple(events)
@@ -71,13 +78,16 @@ class Trace:
     def __repr__(self) -> str:
         root = self.nodes[-1]
         fine = sum(bool(c) for c in self.checks)
-        return f"<Trace of {root.name}: {len(self.steps)} steps, {fine} of {len(self.checks)} checks agree>"
+        checked = f"{fine} of {len(self.checks)} checks agree"
+        return f"<Trace of {root.name}: {len(self.steps)} steps, {checked}>"
 
 
-# --- steps ------------------------------------------------------------------------------------------------
+# --- steps ----------------------------------------------------------------------------------------
 
 
-def _steps(nodes: Sequence[TapeNode], events: Sequence[Event], checks: Sequence[Check]) -> Iterator[Step]:
+def _steps(
+    nodes: Sequence[TapeNode], events: Sequence[Event], checks: Sequence[Check]
+) -> Iterator[Step]:
     by_place = {(c.level, c.node, c.argnum): c for c in checks}
     rows: list[tuple[str, int, list[Event], Check | None]] = []
     waiting: list[Event] = []  # told before the first pull of their visit
@@ -101,26 +111,30 @@ def _steps(nodes: Sequence[TapeNode], events: Sequence[Event], checks: Sequence[
                 rows[-1][2].append(event)
         waiting = []
     ops = [n for n in nodes if n.kind == "op"]
-    for index, node in enumerate(ops):
-        yield Step(index, "forward", node.id)
+    for index, made in enumerate(ops):
+        yield Step(index, "forward", made.id)
     for index, (kind, place, told, check) in enumerate(rows, len(ops)):
         yield Step(index, kind, place, tuple(told), check)
 
 
-# --- record -----------------------------------------------------------------------------------------------
+# --- record ---------------------------------------------------------------------------------------
 
 
 def record(loss: Tensor, gradient: ArrayLike | None = None, checks: bool = True) -> Trace:
-    """Walk back from `loss` and keep everything: every event, and a numeric check of each step and each leaf.
+    """Walk back from `loss` and keep everything: every event, and a numeric check of each step and
+    each leaf.
 
-    gradient: the seed, as in `backward`. checks=False leaves the numeric checks out. Touches no `.grad`.
+    gradient: the seed, as in `backward`. checks=False leaves the numeric checks out. Touches no
+    `.grad`.
     """
     events = list(walk(loss, gradient))
     tape = Tape(loss)
     nodes = list(tape)
     found: list[Check] = []
     if checks:
-        found = _op_checks(tape, nodes, events) + _leaf_checks(tape, seed_for(loss, gradient), events)
+        found = _op_checks(tape, nodes, events) + _leaf_checks(
+            tape, seed_for(loss, gradient), events
+        )
     return Trace([_local(n) for n in nodes], events, found, _quote(nodes))
 
 
@@ -135,10 +149,16 @@ def _op_checks(tape: Tape, nodes: Sequence[TapeNode], events: Sequence[Event]) -
         operands = [i._value if isinstance(i, Node) else i for i in live._inputs]
         checks.append(
             check_input(
-                live.card, operands, live.params, event.argnum, upstream[event.source], event.added,
-                node=event.source, input=event.node,
+                live.card,
+                operands,
+                live.params,
+                event.argnum,
+                upstream[event.source],
+                event.added,
+                node=event.source,
+                input=event.node,
             )
-        )  # fmt: skip
+        )
     return checks
 
 
@@ -148,7 +168,7 @@ def _leaf_checks(tape: Tape, seed: Any, events: Sequence[Event]) -> list[Check]:
     return [check_leaf(replay, e.node, e.name, seed, e.gradient) for e in reached]
 
 
-# --- source lines -----------------------------------------------------------------------------------------
+# --- source lines ---------------------------------------------------------------------------------
 
 
 def _local(node: TapeNode) -> TapeNode:
@@ -158,7 +178,9 @@ def _local(node: TapeNode) -> TapeNode:
 
 
 def _quote(nodes: Sequence[TapeNode]) -> Source | None:
-    """The lines of the file most nodes were made in; all of a short one, else from the first to the last used."""
+    """The lines of the file most nodes were made in; all of a short one, else from the first to the
+    last used.
+    """
     files = Counter(n.line[0] for n in nodes if n.line)
     if not files:
         return None

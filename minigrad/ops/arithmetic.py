@@ -10,60 +10,75 @@ from ..domains import away_from, positive, real
 from ..kernels import select
 from ..op import elementwise
 
-# --- two operands -----------------------------------------------------------------------------------------
+# --- two operands ---------------------------------------------------------------------------------
 
 
 @elementwise(
-    tex="y = a + b", symbol="+", reference=np.add,
+    tex="y = a + b",
+    symbol="+",
+    reference=np.add,
     partials={"a": (lambda: 1.0, "1"), "b": (lambda: 1.0, "1")},
-)  # fmt: skip
+)
 def add(a: Any, b: Any) -> Any:
     """The sum a + b, broadcast."""
     return a + b
 
 
 @elementwise(
-    tex="y = a - b", symbol="−", reference=np.subtract,
+    tex="y = a - b",
+    symbol="−",
+    reference=np.subtract,
     partials={"a": (lambda: 1.0, "1"), "b": (lambda: -1.0, "-1")},
-)  # fmt: skip
+)
 def sub(a: Any, b: Any) -> Any:
     """The difference a - b, broadcast."""
     return a - b
 
 
 @elementwise(
-    tex=r"y = a \odot b", symbol="×", reference=np.multiply,
+    tex=r"y = a \odot b",
+    symbol="×",
+    reference=np.multiply,
     partials={"a": (lambda b: b, "b"), "b": (lambda a: a, "a")},
-)  # fmt: skip
+)
 def mul(a: Any, b: Any) -> Any:
     """The product a · b, cell by cell, broadcast."""
     return a * b
 
 
 @elementwise(
-    tex=r"y = \frac{a}{b}", symbol="÷", domain={"a": real, "b": away_from(0)}, reference=np.divide,
-    partials={"a": (lambda b: 1 / b, r"\frac{1}{b}"), "b": (lambda a, b: -a / (b * b), r"-\frac{a}{b^2}")},
-)  # fmt: skip
+    tex=r"y = \frac{a}{b}",
+    symbol="÷",
+    domain={"a": real, "b": away_from(0)},
+    reference=np.divide,
+    partials={
+        "a": (lambda b: 1 / b, r"\frac{1}{b}"),
+        "b": (lambda a, b: -a / (b * b), r"-\frac{a}{b^2}"),
+    },
+)
 def div(a: Any, b: Any) -> Any:
     """The quotient a / b, broadcast."""
     return a / b
 
 
 @elementwise(
-    tex="y = x^e", symbol="^", domain={"x": positive, "e": real}, reference=np.power,
-    kinks="at x = 0 the slope in x is 0 for e = 0, 1 for e = 1 and +inf for 0 < e < 1; the slope in e is 0 for "
-    "e >= 0 (0 ln 0 counts as 0) and NaN for x < 0",
+    tex="y = x^e",
+    symbol="^",
+    domain={"x": positive, "e": real},
+    reference=np.power,
+    kinks="at x = 0 the slope in x is 0 for e = 0, 1 for e = 1 and +inf for 0 < e < 1; the slope "
+    "in e is 0 for e >= 0 (0 ln 0 counts as 0) and NaN for x < 0",
     partials={
         "x": (lambda x, e: select(e == 0, 0.0, e * x ** (e - 1.0)), "e\\,x^{e-1}"),
         "e": (lambda x, e, y: select((x == 0) & (e >= 0), 0.0, y * np.log(x)), r"y \ln x"),
     },
-)  # fmt: skip
+)
 def pow(x: Any, e: Any) -> Any:
     """x to the power e, broadcast; usually e is a number."""
     return x ** (e * 1.0)
 
 
-# --- one operand ------------------------------------------------------------------------------------------
+# --- one operand ----------------------------------------------------------------------------------
 
 
 @elementwise(tex="y = -x", partials={"x": (lambda: -1.0, "-1")}, reference=np.negative)
@@ -79,9 +94,12 @@ def exp(x: Any) -> Any:
 
 
 @elementwise(
-    tex=r"y = \ln x", domain=positive, partials={"x": (lambda x: 1 / x, r"\frac{1}{x}")}, reference=np.log,
+    tex=r"y = \ln x",
+    domain=positive,
+    partials={"x": (lambda x: 1 / x, r"\frac{1}{x}")},
+    reference=np.log,
     kinks="at x = 0 the value is -inf and the slope +inf; below 0 both are NaN",
-)  # fmt: skip
+)
 def ln(x: Any) -> Any:
     """The natural logarithm of x."""
     return np.log(x)
@@ -94,9 +112,12 @@ def sqr(x: Any) -> Any:
 
 
 @elementwise(
-    tex=r"y = \sqrt{x}", domain=positive, partials={"x": (lambda y: 0.5 / y, r"\frac{1}{2y}")}, reference=np.sqrt,
+    tex=r"y = \sqrt{x}",
+    domain=positive,
+    partials={"x": (lambda y: 0.5 / y, r"\frac{1}{2y}")},
+    reference=np.sqrt,
     kinks="at x = 0 the slope is +inf; below 0 value and slope are NaN",
-)  # fmt: skip
+)
 def sqrt(x: Any) -> Any:
     """The square root of x."""
     return np.sqrt(x)

@@ -1,4 +1,4 @@
-"""Linear algebra: matmul, for matrices, batches of them that broadcast, and vectors on either side."""
+"""Linear algebra: matmul, for matrices, batches that broadcast, and vectors on either side."""
 
 from __future__ import annotations
 
@@ -54,35 +54,50 @@ def letters(a: Shape, b: Shape) -> tuple[str, str, str]:
 
 def _cases(rng: Rng) -> Iterator[Sample]:
     for a, b in [
-        ((2, 3), (3, 2)), ((2, 2, 3), (1, 3, 2)), ((2, 3), (2, 3, 4)), ((2, 1, 2, 3), (3, 3, 1)),
-        ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((2, 4, 3), (3,)), ((3,), (2, 3, 4)),
-    ]:  # fmt: skip
+        ((2, 3), (3, 2)),
+        ((2, 2, 3), (1, 3, 2)),
+        ((2, 3), (2, 3, 4)),
+        ((2, 1, 2, 3), (3, 3, 1)),
+        ((3,), (3,)),
+        ((2, 3), (3,)),
+        ((3,), (3, 2)),
+        ((2, 4, 3), (3,)),
+        ((3,), (2, 3, 4)),
+    ]:
         yield (rng.normal(size=a), rng.normal(size=b)), {}
 
 
 @op(
-    tex="Y = A B", symbol="@", broadcasts=True, sources=letters, reference=np.matmul,
+    tex="Y = A B",
+    symbol="@",
+    broadcasts=True,
+    sources=letters,
+    reference=np.matmul,
     domain=Cases("matrices, batches that broadcast, vectors", _cases),
     pulls={
         "a": (lambda g, a_shape, b: pull_left(g, a_shape, b), r"\bar Y B^{\top}"),
         "b": (lambda g, a, b_shape: pull_right(g, a, b_shape), r"A^{\top} \bar Y"),
     },
-)  # fmt: skip
+)
 def matmul(a: Any, b: Any) -> Any:
-    """The matrix product a b over the last two axes; batch axes broadcast; vectors work on either side."""
+    """The matrix product a b over the last two axes; batch axes broadcast; vectors work on either
+    side.
+    """
     if np.ndim(a) == 0 or np.ndim(b) == 0:
-        raise ShapeError(f"matmul: a {np.shape(a)} and b {np.shape(b)} must have axes; use * with a scalar")
+        raise ShapeError(
+            f"matmul: a {np.shape(a)} and b {np.shape(b)} must have axes; use * with a scalar"
+        )
     middle = b.shape[-2] if b.ndim > 1 else b.shape[0]
     if a.shape[-1] != middle:
         which = "second-last" if b.ndim > 1 else "only"
         raise ShapeError(
-            f"matmul: a {a.shape} and b {b.shape} do not meet: a's last size {a.shape[-1]} must equal "
-            f"b's {which} size {middle}"
+            f"matmul: a {a.shape} and b {b.shape} do not meet: a's last size {a.shape[-1]} must "
+            f"equal b's {which} size {middle}"
         )
     try:
         return np.matmul(a, b)
     except ValueError as problem:
         raise ShapeError(
-            f"matmul: a {a.shape} and b {b.shape} do not meet: their batch axes {a.shape[:-2]} and {b.shape[:-2]} "
-            "must be equal or 1"
+            f"matmul: a {a.shape} and b {b.shape} do not meet: their batch axes {a.shape[:-2]} and "
+            f"{b.shape[:-2]} must be equal or 1"
         ) from problem

@@ -22,12 +22,17 @@ def _calls(words: str, *calls: tuple[tuple[int, ...], dict[str, Any]]) -> Cases:
 
 
 @op(
-    tex=r"y = \text{reshape}(x)", cost="memory",
-    domain=_calls("any shape of the same size", ((2, 3), {"shape": (3, 2)}), ((4,), {"shape": (2, -1)}),
-                  ((1,), {"shape": ()})),
+    tex=r"y = \text{reshape}(x)",
+    cost="memory",
+    domain=_calls(
+        "any shape of the same size",
+        ((2, 3), {"shape": (3, 2)}),
+        ((4,), {"shape": (2, -1)}),
+        ((1,), {"shape": ()}),
+    ),
     pulls={"x": (lambda g, x_shape: np.reshape(g, x_shape), r"\bar y \text{ in the shape of } x")},
     reference=np.reshape,
-)  # fmt: skip
+)
 def reshape(x: Any, *, shape: Any) -> Any:
     """The cells of x, in order, in another shape; one size may be -1."""
     wanted = sizes_of("reshape", shape)
@@ -40,11 +45,12 @@ def reshape(x: Any, *, shape: Any) -> Any:
 
 
 @op(
-    tex=r"y = x^{\top}", cost="memory",
+    tex=r"y = x^{\top}",
+    cost="memory",
     domain=_calls("any two axes", ((2, 3), {"d1": 0, "d2": 1}), ((2, 3, 4), {"d1": -1, "d2": 0})),
     pulls={"x": (lambda g, d1, d2: np.swapaxes(g, d1, d2), r"\bar y^{\top}")},
     reference=np.swapaxes,
-)  # fmt: skip
+)
 def transpose(x: Any, *, d1: int, d2: int) -> Any:
     """x with the axes d1 and d2 swapped."""
     axes_of("transpose", d1, x.shape)
@@ -53,27 +59,43 @@ def transpose(x: Any, *, d1: int, d2: int) -> Any:
 
 
 @op(
-    tex=r"y = \text{permute}(x)", cost="memory",
-    domain=_calls("any order of the axes", ((2, 3, 4), {"dims": (2, 0, 1)}), ((2, 3), {"dims": (-1, 0)})),
-    pulls={"x": (lambda g, dims: np.transpose(g, np.argsort(np.mod(dims, g.ndim)) if g.ndim else ()),
-                 r"\text{permute}^{-1}(\bar y)")},
+    tex=r"y = \text{permute}(x)",
+    cost="memory",
+    domain=_calls(
+        "any order of the axes", ((2, 3, 4), {"dims": (2, 0, 1)}), ((2, 3), {"dims": (-1, 0)})
+    ),
+    pulls={
+        "x": (
+            lambda g, dims: np.transpose(g, np.argsort(np.mod(dims, g.ndim)) if g.ndim else ()),
+            r"\text{permute}^{-1}(\bar y)",
+        )
+    },
     reference=np.transpose,
-)  # fmt: skip
+)
 def permute(x: Any, *, dims: Any) -> Any:
     """x with its axes in the order dims, which names each axis once."""
     axes = axes_of("permute", dims, x.shape)
     if len(axes) != x.ndim:
-        raise ShapeError(f"permute: dims {dims} must name each of the {x.ndim} axes of x {x.shape} once")
+        raise ShapeError(
+            f"permute: dims {dims} must name each of the {x.ndim} axes of x {x.shape} once"
+        )
     return np.transpose(x, axes)
 
 
 @op(
-    tex=r"y = \text{copies of } x", cost="memory", broadcasts=True,
-    domain=_calls("shapes that x broadcasts to", ((3,), {"shape": (2, 3)}), ((2, 1), {"shape": (2, 3)}),
-                  ((), {"shape": (2,)}), ((1, 3), {"shape": (2, 2, 3)})),
+    tex=r"y = \text{copies of } x",
+    cost="memory",
+    broadcasts=True,
+    domain=_calls(
+        "shapes that x broadcasts to",
+        ((3,), {"shape": (2, 3)}),
+        ((2, 1), {"shape": (2, 3)}),
+        ((), {"shape": (2,)}),
+        ((1, 3), {"shape": (2, 2, 3)}),
+    ),
     pulls={"x": (lambda g: g, r"\bar y")},
     reference=np.broadcast_to,
-)  # fmt: skip
+)
 def broadcast_to(x: Any, *, shape: Any) -> Any:
     """x copied along new axes and along axes of size 1 until it has `shape`."""
     wanted = sizes_of("broadcast_to", shape)

@@ -1,4 +1,6 @@
-"""Reductions over some axes: dim is None (all), an int or a tuple, negative ones count from the end."""
+"""Reductions over some axes: dim is None (all), an int or a tuple, negative ones count from the
+end.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +17,7 @@ from ..op import op
 
 Array = NDArray[Any]
 
+
 def kept(reduced: Array, dim: Dim, shape: tuple[int, ...]) -> Array:
     """A reduced array with its summed axes back as size 1, so that it broadcasts against x."""
     axes = axes_of("reduce", dim, shape)
@@ -29,19 +32,30 @@ def count(dim: Dim, shape: tuple[int, ...]) -> int:
 def _cases(draw: Any) -> Cases:
     def calls(rng: Rng) -> Iterator[Sample]:
         for shape, dim, keepdim in [
-            ((), None, False), ((4,), None, False), ((2, 3), 0, False), ((2, 3), -1, True),
-            ((2, 3, 2), (0, 2), False), ((2, 3, 2), (-1, 1), True), ((2, 3), None, True),
-        ]:  # fmt: skip
+            ((), None, False),
+            ((4,), None, False),
+            ((2, 3), 0, False),
+            ((2, 3), -1, True),
+            ((2, 3, 2), (0, 2), False),
+            ((2, 3, 2), (-1, 1), True),
+            ((2, 3), None, True),
+        ]:
             yield (draw(rng, shape),), {"dim": dim, "keepdim": keepdim}
 
     return Cases("any shape, any axes, keepdim or not", calls)
 
 
 @op(
-    tex=r"y = \sum_{\text{dim}} x", domain=_cases(real.draw),
-    pulls={"x": (lambda g, dim, x_shape: np.broadcast_to(kept(g, dim, x_shape), x_shape), r"\bar y \text{ copied}")},
+    tex=r"y = \sum_{\text{dim}} x",
+    domain=_cases(real.draw),
+    pulls={
+        "x": (
+            lambda g, dim, x_shape: np.broadcast_to(kept(g, dim, x_shape), x_shape),
+            r"\bar y \text{ copied}",
+        )
+    },
     reference=lambda x, dim, keepdim: np.sum(x, axis=dim, keepdims=keepdim),
-)  # fmt: skip
+)
 def sum(x: Any, *, dim: Dim = None, keepdim: bool = False) -> Any:
     """The sum over dim; float32 and float16 are accumulated in float64."""
     wide = np.float64 if x.dtype.kind == "f" else None
@@ -50,15 +64,18 @@ def sum(x: Any, *, dim: Dim = None, keepdim: bool = False) -> Any:
 
 
 @op(
-    tex=r"y = \frac{1}{n} \sum_{\text{dim}} x", domain=_cases(real.draw),
+    tex=r"y = \frac{1}{n} \sum_{\text{dim}} x",
+    domain=_cases(real.draw),
     pulls={
         "x": (
-            lambda g, dim, x_shape: np.broadcast_to(kept(g, dim, x_shape) / count(dim, x_shape), x_shape),
+            lambda g, dim, x_shape: np.broadcast_to(
+                kept(g, dim, x_shape) / count(dim, x_shape), x_shape
+            ),
             r"\frac{1}{n} \bar y \text{ copied}",
         )
     },
     reference=lambda x, dim, keepdim: np.mean(x, axis=dim, keepdims=keepdim),
-)  # fmt: skip
+)
 def mean(x: Any, *, dim: Dim = None, keepdim: bool = False) -> Any:
     """The mean over dim: NaN over nothing."""
     axes = axes_of("mean", dim, x.shape)
@@ -70,11 +87,14 @@ def shares(x: Array, y: Array, dim: Dim) -> Array:
     """1 at the extremes of x, split evenly among ties, so that the shares of one result total 1."""
     tied = (x == kept(y, dim, x.shape)).astype(np.float64)
     axes = axes_of("max", dim, x.shape)
-    return tied / tied.sum(axis=axes, keepdims=True)
+    split: Array = tied / tied.sum(axis=axes, keepdims=True)
+    return split
 
 
 @op(
-    tex=r"y = \max_{\text{dim}} x", domain=_cases(distinct), kinks="ties share the gradient evenly, total 1",
+    tex=r"y = \max_{\text{dim}} x",
+    domain=_cases(distinct),
+    kinks="ties share the gradient evenly, total 1",
     pulls={
         "x": (
             lambda g, x, y, dim: np.where(
@@ -84,10 +104,12 @@ def shares(x: Array, y: Array, dim: Dim) -> Array:
         )
     },
     reference=lambda x, dim, keepdim: np.max(x, axis=dim, keepdims=keepdim),
-)  # fmt: skip
+)
 def max(x: Any, *, dim: Dim = None, keepdim: bool = False) -> Any:
     """The largest value over dim. Raises DomainError over nothing."""
     axes = axes_of("max", dim, x.shape)
     if any(x.shape[a] == 0 for a in axes):
-        raise DomainError(f"max: x {x.shape} has no cells along dim {dim}, and nothing has no largest value")
+        raise DomainError(
+            f"max: x {x.shape} has no cells along dim {dim}, and nothing has no largest value"
+        )
     return np.max(x, axis=axes, keepdims=keepdim)

@@ -1,4 +1,6 @@
-"""The graph as DOT text, and what each of its nodes says at each step. Names are labels, never keys."""
+"""The graph as DOT text, and what each of its nodes says at each step. Names are labels, never
+keys.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ LONGEST = 28  # letters of a name that the graph shows; the whole name stands in
 
 @dataclass(frozen=True, slots=True)
 class Stat:
-    """What a node says from step `start` on, and how strongly (0 … 1) it is filled in the hue "value" or "grad"."""
+    """What a node says from step `start` on, and how strongly (0 … 1) it is filled in the hue
+    "value" or "grad".
+    """
 
     start: int
     text: str
@@ -26,13 +30,21 @@ class Stat:
 
 
 def dot(trace: Trace) -> str:
-    """The graph from left to right: per node op → name, shape and room for its numbers; per use an edge."""
+    """The graph from left to right: per node op → name, shape and room for its numbers; per use an
+    edge.
+    """
     drawn = graphviz.Digraph(
         graph_attr={"rankdir": "LR", "nodesep": "0.25", "ranksep": "0.7", "pad": "0.1"},
-        node_attr={"shape": "box", "style": "rounded", "fontname": "Helvetica", "fontsize": "13",
-                   "margin": "0.14,0.07", "height": "0.1"},
+        node_attr={
+            "shape": "box",
+            "style": "rounded",
+            "fontname": "Helvetica",
+            "fontsize": "13",
+            "margin": "0.14,0.07",
+            "height": "0.1",
+        },
         edge_attr={"dir": "both", "arrowsize": "0.75", "fontname": "Helvetica", "fontsize": "12"},
-    )  # fmt: skip
+    )
     for node, stats in zip(trace.nodes, all_stats(trace), strict=True):
         room = max((s.text for s in stats), key=len, default="")
         lines = (label(trace, node), shape_line(node), room + "  ")
@@ -48,10 +60,14 @@ def dot(trace: Trace) -> str:
 
 
 def escaped(text: str) -> str:
-    """A label that Graphviz shows letter by letter: its entities, escapes and <markup> mean nothing."""
+    """A label that Graphviz shows letter by letter: its entities, escapes and <markup> mean
+    nothing.
+    """
     shown = text if len(text) <= LONGEST + 16 else text[: LONGEST + 15] + "…"
     shown = "".join(c if c.isprintable() else " " for c in shown)
-    return str(graphviz.escape(shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")))
+    return str(
+        graphviz.escape(shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))
+    )
 
 
 def _clipped(name: str) -> str:
@@ -94,10 +110,17 @@ def _copied(trace: Trace, node: TapeNode, operand: int) -> str:
 
 
 def all_stats(trace: Trace) -> list[list[Stat]]:
-    """Per node, what it says as the steps go by: its value from the forward pass on, then its gradient so far."""
+    """Per node, what it says as the steps go by: its value from the forward pass on, then its
+    gradient so far.
+    """
     born = {step.node: step.index for step in trace.steps if step.phase == "forward"}
     largest = max((_finite(size_of(n.value)) for n in trace.nodes), default=0.0)
-    values = [f"‖{_short_name(n.name)}‖ {short(size_of(n.value))}" if n.value.size != 1 else short(size_of(n.value), 4) for n in trace.nodes]
+    values = [
+        f"‖{_short_name(n.name)}‖ {short(size_of(n.value))}"
+        if n.value.size != 1
+        else short(size_of(n.value), 4)
+        for n in trace.nodes
+    ]
     stats = [
         [Stat(born.get(n.id, 0), value, "value", _share(size_of(n.value), largest))]
         for n, value in zip(trace.nodes, values, strict=True)

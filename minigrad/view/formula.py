@@ -1,7 +1,7 @@
 """Formulas: a card's LaTeX with the names of this graph put in, then LaTeX → MathML.
 
-What a person called a tensor can be anything, so it travels through LaTeX as a placeholder and is escaped into
-the result; a formula that does not come out as plain MathML is shown as text.
+What a person called a tensor can be anything, so it travels through LaTeX as a placeholder and is
+escaped into the result; a formula that does not come out as plain MathML is shown as text.
 """
 
 from __future__ import annotations
@@ -15,15 +15,27 @@ from xml.etree import ElementTree
 _PIECE = re.compile(r"\\(?:text|mathrm)\s*\{[^{}]*\}|\\[A-Za-z]+|\\.|[A-Za-z]+|.", re.DOTALL)
 _PLACEHOLDER = re.compile(r"QZ((?:[0-9a-f]{2})+)ZQ")
 _TAGS = set(
-    "math mrow mi mn mo mtext mspace msub msup msubsup mover munder munderover mfrac msqrt mroot mtable mtr mtd "
-    "mstyle mpadded menclose".split()
+    "math mrow mi mn mo mtext mspace msub msup msubsup mover munder munderover mfrac msqrt mroot "
+    "mtable mtr mtd mstyle mpadded menclose".split()
 )
 
-_ATTRIBUTES = {"display", "stretchy", "accent", "width", "mathvariant", "fence", "form", "rspace", "lspace"}
+_ATTRIBUTES = {
+    "display",
+    "stretchy",
+    "accent",
+    "width",
+    "mathvariant",
+    "fence",
+    "form",
+    "rspace",
+    "lspace",
+}
 
 
 def name_tex(name: str) -> str:
-    """A tensor's name as LaTeX: one letter as itself, v3 with an index, anything else as a placeholder."""
+    """A tensor's name as LaTeX: one letter as itself, v3 with an index, anything else as a
+    placeholder.
+    """
     if re.fullmatch(r"[A-Za-z]", name):
         return name
     if index := re.fullmatch(r"([A-Za-z])_?(\d+)", name):
@@ -42,10 +54,11 @@ def bar_text(name: str) -> str:
 
 
 def named(tex: str, names: Mapping[str, str]) -> str:
-    """A card's formula with its letters replaced: operand `a` by the LaTeX of what the graph calls it.
+    """A card's formula with its letters replaced: operand `a` by the LaTeX of what the graph calls
+    it.
 
-    `names` maps a card's word (`a`, `y`) to LaTeX; a capital stands for the same word (`A`, `Y`). Commands and other
-    text stay as they are.
+    `names` maps a card's word (`a`, `y`) to LaTeX; a capital stands for the same word (`A`, `Y`).
+    Commands and other text stay as they are.
     """
     words = {**{k.upper(): v for k, v in names.items() if len(k) == 1}, **names}
 

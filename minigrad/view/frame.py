@@ -24,13 +24,19 @@ def frames(trace: Trace) -> list[Frame]:
 def forward(trace: Trace, step: Step) -> Frame:
     node = trace.nodes[step.node]
     inputs = [i for i in node.inputs if isinstance(i, int)]
-    say: list[str | Name | Math] = [Name(node.name), " is made: ", Math(named(node.tex, operands_in(trace, node))), "."]
+    say: list[str | Name | Math] = [
+        Name(node.name),
+        " is made: ",
+        Math(named(node.tex, operands_in(trace, node))),
+        ".",
+    ]
     for i in dict.fromkeys(inputs):
         copied = copied_axes(trace.nodes[i].value.shape, node.value.shape)
         if copied and node.symbol and not node.sources:
             say += [" ", Name(trace.nodes[i].name), f" is copied along {along(copied)}."]
     saved = dict.fromkeys(
-        node.name if r == "y" else word_of(trace, node, node.operands.index(r)) for r in node.residuals
+        node.name if r == "y" else word_of(trace, node, node.operands.index(r))
+        for r in node.residuals
     )
     say.append(" For backward it saves " if saved else " For backward it saves nothing.")
     for n, name in enumerate(saved):
@@ -57,19 +63,28 @@ def _equation(trace: Trace, node: TapeNode) -> list[Part]:
             given = trace.nodes[operand]
             parts.append(
                 Grid(
-                    kind="operand", key=f"operand{k}", caption=(Name(given.name),), symbol=given.name,
-                    array=given.value, hue="value",
+                    kind="operand",
+                    key=f"operand{k}",
+                    caption=(Name(given.name),),
+                    symbol=given.name,
+                    array=given.value,
+                    hue="value",
                 )
-            )  # fmt: skip
+            )
         else:
             parts.append(Sign(short(operand, 6)))
     parts.append(Sign("=") if node.symbol else Sign("→", node.op))
     parts.append(
         Grid(
-            kind="result", key="result", caption=(Name(node.name),), symbol=node.name, array=node.value, hue="value",
+            kind="result",
+            key="result",
+            caption=(Name(node.name),),
+            symbol=node.name,
+            array=node.value,
+            hue="value",
             sources=made_of(trace, node),
         )
-    )  # fmt: skip
+    )
     return parts
 
 
@@ -81,8 +96,15 @@ def seed(trace: Trace, step: Step) -> Frame:
     ones = not isinstance(seeded.gradient, Summary) and bool((seeded.gradient == 1).all())
     say: Text = ("The walk starts with the gradient that was passed for ", Name(root.name), ".")
     if ones:
-        formula = rf"{bar} = \frac{{\partial {name_tex(root.name)}}}{{\partial {name_tex(root.name)}}} = 1"
-        say = ("Every gradient says how ", Name(root.name), " answers to a small change. It answers to itself one to one: ", Math(formula), ".")
+        own = name_tex(root.name)
+        formula = rf"{bar} = \frac{{\partial {own}}}{{\partial {own}}} = 1"
+        say = (
+            "Every gradient says how ",
+            Name(root.name),
+            " answers to a small change. It answers to itself one to one: ",
+            Math(formula),
+            ".",
+        )
     return Frame(
         **common(trace, step),
         tick="seed",
@@ -90,9 +112,17 @@ def seed(trace: Trace, step: Step) -> Frame:
         say=say,
         nodes=(root.id,),
         edges=(),
-        parts=(Grid(kind="seed", key="seed", caption=("seed ", Math(bar)), symbol=bar_text(root.name),
-                    array=seeded.gradient, hue="grad"),),
-    )  # fmt: skip
+        parts=(
+            Grid(
+                kind="seed",
+                key="seed",
+                caption=("seed ", Math(bar)),
+                symbol=bar_text(root.name),
+                array=seeded.gradient,
+                hue="grad",
+            ),
+        ),
+    )
 
 
 def stop(trace: Trace, step: Step) -> Frame:
@@ -101,20 +131,31 @@ def stop(trace: Trace, step: Step) -> Frame:
     upstream = next(
         (e.upstream for e in trace.events if isinstance(e, Visited) and e.node == node.id), None
     )
-    grid = Grid(kind="upstream", key="upstream", caption=("upstream ", Math(bar_tex(node.name))),
-                symbol=bar_text(node.name), array=upstream, hue="grad")  # fmt: skip
+    grid = Grid(
+        kind="upstream",
+        key="upstream",
+        caption=("upstream ", Math(bar_tex(node.name))),
+        symbol=bar_text(node.name),
+        array=upstream,
+        hue="grad",
+    )
     return Frame(
         **common(trace, step),
         tick=f"{node.op} ⊣ {receiver.name}",
         title=(Name(node.op), " stops the gradient to ", Name(receiver.name)),
-        say=("The gradient stops here: the slope of ", Name(node.op), " is 0 almost everywhere, so ",
-             Name(receiver.name), " gets zeros."),
+        say=(
+            "The gradient stops here: the slope of ",
+            Name(node.op),
+            " is 0 almost everywhere, so ",
+            Name(receiver.name),
+            " gets zeros.",
+        ),
         nodes=(node.id, receiver.id),
         edges=((node.id, stopped.argnum),),
         parts=(grid,) if upstream is not None else (),
         proof=proof_of(trace, step.check, receiver, "this op alone"),
         ledger=ledger_of(trace, step, receiver),
-    )  # fmt: skip
+    )
 
 
 def reach(trace: Trace, step: Step) -> Frame:
@@ -130,21 +171,44 @@ def reach(trace: Trace, step: Step) -> Frame:
             source = trace.nodes[e.source]
             parts += [
                 *([Sign("+")] if n else []),
-                Grid(kind="added", key=f"added{n}", caption=("through ", Name(f"{source.op} → {source.name}")),
-                     symbol=f"part {n + 1}", array=e.added, hue="grad"),
-            ]  # fmt: skip
+                Grid(
+                    kind="added",
+                    key=f"added{n}",
+                    caption=("through ", Name(f"{source.op} → {source.name}")),
+                    symbol=f"part {n + 1}",
+                    array=e.added,
+                    hue="grad",
+                ),
+            ]
         parts.append(Sign("="))
     full = axes(len(leaf.value.shape))
     say: list[str | Name | Math] = [
-        "Every use of ", Name(leaf.name), " has reported" if len(given) == 1 else f" has reported: {len(given)} contributions, added up",
-        ". Its gradient is final, and becomes ", Name(f"{leaf.name}.grad"), ": ", Math(formula), ".",
-    ]  # fmt: skip
+        "Every use of ",
+        Name(leaf.name),
+        " has reported"
+        if len(given) == 1
+        else f" has reported: {len(given)} contributions, added up",
+        ". Its gradient is final, and becomes ",
+        Name(f"{leaf.name}.grad"),
+        ": ",
+        Math(formula),
+        ".",
+    ]
     parts.append(
-        Grid(kind="gradient", key="gradient", caption=("gradient ", Math(bar)), symbol=bar_text(leaf.name),
-             array=reached.gradient, hue="grad",
-             sources=Letters(full, tuple((f"added{n}", full) for n in range(len(given))), apply="", infix="+")
-             if len(parts) > 1 else None)
-    )  # fmt: skip
+        Grid(
+            kind="gradient",
+            key="gradient",
+            caption=("gradient ", Math(bar)),
+            symbol=bar_text(leaf.name),
+            array=reached.gradient,
+            hue="grad",
+            sources=Letters(
+                full, tuple((f"added{n}", full) for n in range(len(given))), apply="", infix="+"
+            )
+            if len(parts) > 1
+            else None,
+        )
+    )
     return Frame(
         **common(trace, step),
         tick=f"{leaf.name} done",

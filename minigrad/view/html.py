@@ -32,13 +32,20 @@ from .parts import (
 from .svg import svg
 
 Json = dict[str, Any]
-LEGEND: Text = (Math(r"\bar{x} = \frac{\partial L}{\partial x}"), ": how L answers to a small change of x")
+LEGEND: Text = (
+    Math(r"\bar{x} = \frac{\partial L}{\partial x}"),
+    ": how L answers to a small change of x",
+)
 
 
 def markup(text: Text) -> str:
     """A text as HTML: names bold and escaped, formulas as MathML."""
     return "".join(
-        f"<b>{escape(s.text)}</b>" if isinstance(s, Name) else mathml(s.tex) if isinstance(s, Math) else escape(s)
+        f"<b>{escape(s.text)}</b>"
+        if isinstance(s, Name)
+        else mathml(s.tex)
+        if isinstance(s, Math)
+        else escape(s)
         for s in text
     )
 
@@ -46,11 +53,11 @@ def markup(text: Text) -> str:
 def payload(trace: Trace) -> Json:
     """Everything `assets/stepper.js` needs to step through a trace on its own."""
     arrays = _Arrays()
-    first = {}
+    first: dict[int, int] = {}
     for step in trace.steps:
         if step.kind in ("forward", "reach"):
             first.setdefault(step.node, step.index)
-    uses = {}
+    uses: dict[float, int] = {}
     for step in reversed(trace.steps):
         for i in trace.nodes[step.node].inputs if step.kind == "forward" else ():
             uses[i] = step.index
@@ -67,7 +74,13 @@ def payload(trace: Trace) -> Json:
                 "name": n.name,
                 "step": first.get(n.id, uses.get(n.id, 0)),
                 "stats": [
-                    {"from": s.start, "text": s.text, "hue": s.hue, "strength": round(s.strength, 4)} for s in stats[n.id]
+                    {
+                        "from": s.start,
+                        "text": s.text,
+                        "hue": s.hue,
+                        "strength": round(s.strength, 4),
+                    }
+                    for s in stats[n.id]
                 ],
             }
             for n in trace.nodes
@@ -129,7 +142,9 @@ def _frame(frame: Frame, arrays: _Arrays) -> Json:
             "flow": frame.phase,
         },
         "parts": _parts(frame.parts, arrays),
-        "aside": None if frame.residuals is None else {"testid": "residuals", **_panel(frame.residuals, arrays)},
+        "aside": None
+        if frame.residuals is None
+        else {"testid": "residuals", **_panel(frame.residuals, arrays)},
         "jacobian": None if frame.jacobian is None else _grid(frame.jacobian, arrays),
         "check": None if frame.proof is None else _proof(frame.proof, arrays),
         "ledger": None if frame.ledger is None else _panel(frame.ledger, arrays),
@@ -137,12 +152,17 @@ def _frame(frame: Frame, arrays: _Arrays) -> Json:
 
 
 def _panel(panel: Panel, arrays: _Arrays) -> Json:
-    return {"title": markup(panel.title), "note": markup(panel.note), "parts": _parts(panel.parts, arrays)}
+    return {
+        "title": markup(panel.title),
+        "note": markup(panel.note),
+        "parts": _parts(panel.parts, arrays),
+    }
 
 
 def _parts(parts: tuple[Part, ...], arrays: _Arrays) -> list[Json]:
     return [
-        {"sign": p.sign, "under": p.under} if isinstance(p, Sign) else _grid(p, arrays) for p in parts
+        {"sign": p.sign, "under": p.under} if isinstance(p, Sign) else _grid(p, arrays)
+        for p in parts
     ]
 
 
@@ -161,11 +181,17 @@ def _grid(grid: Grid, arrays: _Arrays) -> Json:
     }
     if isinstance(sources, Letters):
         row["sources"] = {
-            "out": sources.out, "factors": [list(f) for f in sources.factors], "times": None,
-            "apply": sources.apply, "infix": sources.infix,
-        }  # fmt: skip
+            "out": sources.out,
+            "factors": [list(f) for f in sources.factors],
+            "times": None,
+            "apply": sources.apply,
+            "infix": sources.infix,
+        }
     elif isinstance(sources, Cells):
-        row["sources"] = {"of": sources.of, "cells": [[list(pair) for pair in cell] for cell in sources.cells]}
+        row["sources"] = {
+            "of": sources.of,
+            "cells": [[list(pair) for pair in cell] for cell in sources.cells],
+        }
     return row
 
 
@@ -181,10 +207,11 @@ def _proof(proof: Proof, arrays: _Arrays) -> Json:
     }
 
 
-# --- one page -----------------------------------------------------------------------------------------------
+# --- one page -------------------------------------------------------------------------------------
 
 _PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
 <style>
 :root {{ color-scheme: light dark; }}
@@ -216,7 +243,9 @@ def page(trace: Trace, step: int = 0) -> str:
         title=escape(f"{trace.nodes[-1].name} · minigrad"),
         data=_inline(payload(trace)),
         style=_inline((ASSETS / "stepper.css").read_text(encoding="utf-8")),
-        script=(ASSETS / "stepper.js").read_text(encoding="utf-8").replace("</script", r"<\/script"),
+        script=(ASSETS / "stepper.js")
+        .read_text(encoding="utf-8")
+        .replace("</script", r"<\/script"),
         step=step,
     )
 

@@ -29,15 +29,18 @@ Text = tuple[str | Name | Math, ...]
 
 def in_words(text: Text) -> str:
     """A text without any markup."""
-    return "".join(s if isinstance(s, str) else s.text if isinstance(s, Name) else plain(s.tex) for s in text)
+    return "".join(
+        s if isinstance(s, str) else s.text if isinstance(s, Name) else plain(s.tex) for s in text
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Letters:
     """A result cell as a sum of products, its axes named by letters.
 
-    The cell fixes the letters of `out`; letters that only `factors` (grid key, letters) have are summed over, and an axis
-    of size 1 always has index 0. apply: the name of an op instead of a product, infix: its sign.
+    The cell fixes the letters of `out`; letters that only `factors` (grid key, letters) have are
+    summed over, and an axis of size 1 always has index 0. apply: the name of an op instead of a
+    product, infix: its sign.
     """
 
     out: str
@@ -48,7 +51,9 @@ class Letters:
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """A result cell as Σ coefficient · cell of the grid `of`: (coefficient, flat index) pairs per flat result cell."""
+    """A result cell as Σ coefficient · cell of the grid `of`: (coefficient, flat index) pairs per
+    flat result cell.
+    """
 
     of: str
     cells: tuple[tuple[tuple[float, int], ...], ...]
@@ -56,7 +61,9 @@ class Cells:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """An array to look at. kind: its place in the step, key: what sources call it, hue: "grad", "value" or "num"."""
+    """An array to look at. kind: its place in the step, key: what sources call it, hue: "grad",
+    "value" or "num".
+    """
 
     kind: str
     caption: Text
@@ -103,7 +110,9 @@ class Proof:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """What one step shows. tick: its name on the timeline. nodes, edges (consumer, argnum): what is lit."""
+    """What one step shows. tick: its name on the timeline. nodes, edges (consumer, argnum): what is
+    lit.
+    """
 
     step: int
     steps: int

@@ -19,21 +19,36 @@ def proof_of(trace: Trace, check: Check | None, receiver: TapeNode, level: str) 
     numeric = difference = None
     if check.numeric is not None and not isinstance(check.numeric, Summary):
         moves = "nothing else moves" if check.level == "op" else "everything after it is run again"
-        numeric = Grid(kind="numeric", key="numeric", caption=("numeric check",), symbol=f"numeric {own}",
-                       array=check.numeric, hue="num", note=(f"{level}: {receiver.name} ± h, {moves}",))  # fmt: skip
+        numeric = Grid(
+            kind="numeric",
+            key="numeric",
+            caption=("numeric check",),
+            symbol=f"numeric {own}",
+            array=check.numeric,
+            hue="num",
+            note=(f"{level}: {receiver.name} ± h, {moves}",),
+        )
         allowed = f"allowed: {tolerance.atol:g} + {tolerance.rtol:g}·|numeric| + error estimate"
         difference = Grid(
-            kind="difference", key="difference", caption=("|analytic − numeric|",), symbol="difference",
-            array=check.difference, hue="num", note=(allowed,), marks=tuple(str(c) for c in check.cells),
-        )  # fmt: skip
+            kind="difference",
+            key="difference",
+            caption=("|analytic − numeric|",),
+            symbol="difference",
+            array=check.difference,
+            hue="num",
+            note=(allowed,),
+            marks=tuple(str(c) for c in check.cells),
+        )
     rows: list[tuple[Text, Text]] = [((level,), (f"max {short(check.max_difference)}",))]
     whole = next((c for c in trace.checks if c.level == "graph" and c.node == receiver.id), None)
     if check.level == "op" and whole is not None:
         verdict = "" if whole.verdict is Verdict.agrees else f"{whole.verdict.symbol} "
         rows.append(
-            (("whole graph, ", Name(root.name), " by ", Name(receiver.name)),
-             (f"{verdict}max {short(whole.max_difference)}",))
-        )  # fmt: skip
+            (
+                ("whole graph, ", Name(root.name), " by ", Name(receiver.name)),
+                (f"{verdict}max {short(whole.max_difference)}",),
+            )
+        )
     kinks = sum(c is Verdict.kink for c in check.cells)
     near = f"at {kinks} of {len(check.cells)} elements" if kinks else "none near these inputs"
     rows.append((("kinks",), (near,)))

@@ -1,4 +1,6 @@
-"""The frame of a pull: upstream ⊙ local = contribution —Σ→ gradient, or upstream —rule→ contribution."""
+"""The frame of a pull: upstream ⊙ local = contribution —Σ→ gradient, or upstream —rule→
+contribution.
+"""
 
 from __future__ import annotations
 
@@ -39,15 +41,34 @@ def pull_frame(trace: Trace, step: Step) -> Frame:
     equals = "=" if accumulated is None or accumulated.expected == 1 else "{+}{=}"
     say: list[str | Name | Math]
     if pulled.local is not None:
-        slope = rf"\frac{{\partial {words['y']}}}{{\partial {words[node.operands[pulled.argnum]]}}} = {rule}"
-        say = ["The gradient that arrived at ", Name(node.name), ", times the local slope ", Math(slope), "."]
+        by = words[node.operands[pulled.argnum]]
+        slope = rf"\frac{{\partial {words['y']}}}{{\partial {by}}} = {rule}"
+        say = [
+            "The gradient that arrived at ",
+            Name(node.name),
+            ", times the local slope ",
+            Math(slope),
+            ".",
+        ]
         product = here if rule == "1" else rf"{here} \odot {_factor(rule)}"
     else:
-        say = ["The rule of ", Name(node.op), " pulls the gradient that arrived at ", Name(node.name), " back into ", Name(receiver.name), "."]
+        say = [
+            "The rule of ",
+            Name(node.op),
+            " pulls the gradient that arrived at ",
+            Name(node.name),
+            " back into ",
+            Name(receiver.name),
+            ".",
+        ]
         product = rule
     total = ""
     if reduced:
-        say += [" ", Name(receiver.name), f" was copied along {along(reduced.axes)}, so its copies' gradients are added up."]
+        say += [
+            " ",
+            Name(receiver.name),
+            f" was copied along {along(reduced.axes)}, so its copies' gradients are added up.",
+        ]
         total = rf"\sum_{{\text{{{along(reduced.axes)}}}}} "
     say += [" ", Math(f"{there} {equals} {total}{product}")]
     return Frame(
@@ -67,7 +88,11 @@ def pull_frame(trace: Trace, step: Step) -> Frame:
 
 def _factor(tex: str) -> str:
     """A slope as a factor: in parentheses if it is a sum, or starts with a sign."""
-    return rf"\left({tex}\right)" if tex.startswith("-") or any(s in tex for s in (" + ", " - ")) else tex
+    return (
+        rf"\left({tex}\right)"
+        if tex.startswith("-") or any(s in tex for s in (" + ", " - "))
+        else tex
+    )
 
 
 def _contribution(
@@ -79,40 +104,77 @@ def _contribution(
     uses = [n for n in trace.nodes if pulled.node in n.inputs]
     arrived = f"arrived from {', '.join(n.op for n in uses[:3])}" if uses else "the seed"
     parts: list[Part] = [
-        Grid(kind="upstream", key="upstream", caption=("upstream ", Math(here)), symbol=bar_text(node.name),
-             array=pulled.upstream, hue="grad", note=(arrived,)),
-    ]  # fmt: skip
+        Grid(
+            kind="upstream",
+            key="upstream",
+            caption=("upstream ", Math(here)),
+            symbol=bar_text(node.name),
+            array=pulled.upstream,
+            hue="grad",
+            note=(arrived,),
+        ),
+    ]
     sources: Letters | Cells | None
     if pulled.local is not None:
-        note = "saved in the forward pass" if _is_saved(pulled) else "from what was saved" if pulled.residuals else "a constant"
+        note = (
+            "saved in the forward pass"
+            if _is_saved(pulled)
+            else "from what was saved"
+            if pulled.residuals
+            else "a constant"
+        )
         sources = Letters(full, (("upstream", full), ("local", full)))
         parts += [
             Sign("⊙"),
-            Grid(kind="local", key="local", caption=("local slope ", Math(rule)), symbol="slope", array=pulled.local,
-                 hue="value", note=(note,)),
+            Grid(
+                kind="local",
+                key="local",
+                caption=("local slope ", Math(rule)),
+                symbol="slope",
+                array=pulled.local,
+                hue="value",
+                note=(note,),
+            ),
             Sign("="),
-        ]  # fmt: skip
+        ]
     else:
         sources = from_letters(node, pulled) or from_jacobian(step.check, pulled)
         parts.append(Sign("→", "rule"))
     own = bar_text(receiver.name)
     parts.append(
-        Grid(kind="contribution", key="contribution", caption=("contribution",),
-             symbol="contribution" if reduced else own, array=pulled.contribution, hue="grad",
-             note=(f"in the shape of {node.name}",) if reduced and pulled.contribution.shape == pulled.upstream.shape
-             else ("this step's part of ", Math(bar_tex(receiver.name))),
-             sources=sources)
-    )  # fmt: skip
+        Grid(
+            kind="contribution",
+            key="contribution",
+            caption=("contribution",),
+            symbol="contribution" if reduced else own,
+            array=pulled.contribution,
+            hue="grad",
+            note=(f"in the shape of {node.name}",)
+            if reduced and pulled.contribution.shape == pulled.upstream.shape
+            else ("this step's part of ", Math(bar_tex(receiver.name))),
+            sources=sources,
+        )
+    )
     if reduced:
         out, summed = reduction(len(reduced.from_shape), reduced.axes, len(reduced.to_shape))
         parts += [
             Sign("Σ", along(reduced.axes)),
-            Grid(kind="reduced", key="reduced", caption=("gradient ", Math(bar_tex(receiver.name))), symbol=own,
-                 array=reduced.gradient, hue="grad",
-                 note=(f"{shape_text(reduced.from_shape)} → {shape_text(reduced.to_shape)}",),
-                 sources=Letters(out, (("upstream", summed), ("local", summed)) if pulled.local is not None
-                                 else (("contribution", summed),))),
-        ]  # fmt: skip
+            Grid(
+                kind="reduced",
+                key="reduced",
+                caption=("gradient ", Math(bar_tex(receiver.name))),
+                symbol=own,
+                array=reduced.gradient,
+                hue="grad",
+                note=(f"{shape_text(reduced.from_shape)} → {shape_text(reduced.to_shape)}",),
+                sources=Letters(
+                    out,
+                    (("upstream", summed), ("local", summed))
+                    if pulled.local is not None
+                    else (("contribution", summed),),
+                ),
+            ),
+        ]
     return parts
 
 
@@ -125,20 +187,37 @@ def _residuals(node: TapeNode, pulled: Pulled, trace: Trace) -> Panel | None:
         return None
     called = {"y": node.name, **{w: word_of(trace, node, k) for k, w in enumerate(node.operands)}}
     parts = tuple(
-        Grid(kind="residual", key=f"residual:{name}", caption=(Name(called.get(name, name)),),
-             symbol=called.get(name, name), array=value, hue="value")
+        Grid(
+            kind="residual",
+            key=f"residual:{name}",
+            caption=(Name(called.get(name, name)),),
+            symbol=called.get(name, name),
+            array=value,
+            hue="value",
+        )
         for name, value in pulled.residuals
-    )  # fmt: skip
+    )
     return Panel(title=("saved in the forward pass",), parts=parts)
 
 
-def _jacobian(check: Check | None, words: Mapping[str, str], node: TapeNode, receiver: TapeNode) -> Grid | None:
+def _jacobian(
+    check: Check | None, words: Mapping[str, str], node: TapeNode, receiver: TapeNode
+) -> Grid | None:
     if check is None or check.jacobian is None or max(check.jacobian.shape) > JACOBIAN:
         return None
-    formula = rf"\frac{{\partial {words['y']}}}{{\partial {words[node.operands[check.argnum or 0]]}}}"
+    formula = (
+        rf"\frac{{\partial {words['y']}}}{{\partial {words[node.operands[check.argnum or 0]]}}}"
+    )
     note = f"a row per cell of {node.name}, a column per cell of {receiver.name}"
-    return Grid(kind="jacobian", key="jacobian", caption=("Jacobian ", Math(formula)), symbol="J",
-                array=check.jacobian, hue="value", note=(note,))  # fmt: skip
+    return Grid(
+        kind="jacobian",
+        key="jacobian",
+        caption=("Jacobian ", Math(formula)),
+        symbol="J",
+        array=check.jacobian,
+        hue="value",
+        note=(note,),
+    )
 
 
 def ledger_of(trace: Trace, step: Step, receiver: TapeNode) -> Panel | None:
@@ -150,9 +229,14 @@ def ledger_of(trace: Trace, step: Step, receiver: TapeNode) -> Panel | None:
     if receiver.kind == "leaf":
         note += f" · {receiver.name} is a leaf, so this becomes {receiver.name}.grad"
     own = bar_text(receiver.name)
-    grids = [("before", "before", got.before), ("added", "this step", got.added), ("after", "after", got.after)]
+    grids = [
+        ("before", "before", got.before),
+        ("added", "this step", got.added),
+        ("after", "after", got.after),
+    ]
     before, added, after = (
-        Grid(kind=k, key=k, caption=(title,), symbol=own, array=a, hue="grad") for k, title, a in grids
+        Grid(kind=k, key=k, caption=(title,), symbol=own, array=a, hue="grad")
+        for k, title, a in grids
     )
     return Panel(
         title=("What ", Name(receiver.name), " has collected"),

@@ -1,4 +1,6 @@
-"""`show`: the stepper wherever it runs: in a lesson of the app, in a notebook, or as text in a terminal."""
+"""`show`: the stepper wherever it runs: in a lesson of the app, in a notebook, or as text in a
+terminal.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ CELLS = 400  # of a tensor shown as a table in a notebook
 def show(what: Tensor | Trace) -> None:
     """Show the stepper for a loss, recorded now, or for a trace.
 
-    In the app it appears below the lesson's cell, in a notebook as the cell's output, elsewhere as text.
+    In the app it appears below the lesson's cell, in a notebook as the cell's output, elsewhere as
+    text.
     """
     trace = what if isinstance(what, Trace) else record(what)
     run = lesson.active()
@@ -27,7 +30,12 @@ def show(what: Tensor | Trace) -> None:
     elif _in_notebook():
         from IPython.display import publish_display_data
 
-        publish_display_data({"text/plain": trace_text(trace), "text/html": notebook(trace)})
+        publish_display_data(
+            {  # type: ignore[no-untyped-call]
+                "text/plain": trace_text(trace),
+                "text/html": notebook(trace),
+            }
+        )
     else:
         print(trace_text(trace))
 
@@ -39,7 +47,9 @@ def _in_notebook() -> bool:
 
 
 def tensor_html(tensor: Tensor) -> str:
-    """A notebook's view of a tensor: the stepper for a size-1 result, a table of values for anything else."""
+    """A notebook's view of a tensor: the stepper for a size-1 result, a table of values for
+    anything else.
+    """
     if tensor.requires_grad and not tensor.is_leaf and tensor.size == 1:
         return notebook(record(tensor))
     head = f"<b>{escape(tensor.name or 'tensor')}</b> {shape_text(tensor.shape)} {tensor.dtype}"
@@ -47,5 +57,7 @@ def tensor_html(tensor: Tensor) -> str:
         return f"<p>{head}</p><pre>{escape(repr(tensor))}</pre>"
     columns = tensor.shape[-1] if tensor.ndim else 1
     rows = tensor.data.reshape(-1, columns)
-    body = "".join(f"<tr>{''.join(f'<td>{short(float(v), 4)}</td>' for v in row)}</tr>" for row in rows)
+    body = "".join(
+        f"<tr>{''.join(f'<td>{short(float(v), 4)}</td>' for v in row)}</tr>" for row in rows
+    )
     return f"<p>{head}</p><table>{body}</table>"

@@ -1,4 +1,6 @@
-"""Sources: which cells a cell of a grid is made of, so that the stepper can light them up and write out the sum."""
+"""Sources: which cells a cell of a grid is made of, so that the stepper can light them up and write
+out the sum.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ def axes(ndim: int, of: int | None = None) -> str:
 
 
 def reduction(from_ndim: int, reduced: tuple[int, ...], to_ndim: int) -> tuple[str, str]:
-    """Letters of the result and of what is summed: a summed axis that stays, with size 1, gets a capital."""
+    """Letters of the result and of what is summed: a summed axis that stays, with size 1, gets a
+    capital.
+    """
     full = axes(from_ndim)
     kept = "".join(c.upper() if n in reduced else c for n, c in enumerate(full))
     return kept[from_ndim - to_ndim :], full
@@ -41,7 +45,9 @@ def made_of(trace: Trace, node: TapeNode) -> Letters | Cells | None:
         return None
     ndim = len(node.value.shape)
     factors = tuple(
-        (key, axes(len(trace.nodes[i].value.shape), ndim)) if isinstance(i, int) else (f"={i!r}", "")
+        (key, axes(len(trace.nodes[i].value.shape), ndim))
+        if isinstance(i, int)
+        else (f"={i!r}", "")
         for key, i in zip(keys, node.inputs, strict=True)
     )
     return Letters(axes(ndim), factors, apply=node.op, infix=node.symbol or None)
@@ -61,7 +67,9 @@ def from_letters(node: TapeNode, pulled: Pulled) -> Letters | None:
     own = operands[pulled.argnum]
     lead = len(pulled.contribution.shape) - len(own)
     others = [
-        (f"residual:{word}", operands[k]) for k, word in enumerate(node.operands) if k != pulled.argnum
+        (f"residual:{word}", operands[k])
+        for k, word in enumerate(node.operands)
+        if k != pulled.argnum
     ]
     return Letters(result[: max(lead, 0)] + own, (("upstream", result), *others))
 
@@ -72,4 +80,6 @@ def from_jacobian(check: Check | None, pulled: Pulled) -> Cells | None:
     if check.shape != pulled.contribution.shape:
         return None
     columns = check.jacobian.T
-    return Cells("upstream", tuple(tuple((float(c), r) for r, c in enumerate(col) if c) for col in columns))
+    return Cells(
+        "upstream", tuple(tuple((float(c), r) for r, c in enumerate(col) if c) for col in columns)
+    )

@@ -1,4 +1,6 @@
-"""DOT → SVG, laid out once by the Graphviz inside pygraphviz's wheel, and cleaned: classes instead of colours."""
+"""DOT → SVG, laid out once by the Graphviz inside pygraphviz's wheel, and cleaned: classes instead
+of colours.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ _PAINT = ("fill", "stroke", "stroke-dasharray", "font-family", "font-weight", "f
 
 @lru_cache(maxsize=64)
 def svg(dot: str) -> str:
-    """The picture of a graph. Nodes are `<g data-node="3">`, edges `<g data-edge="3-1">` (consumer, argnum)."""
+    """The picture of a graph. Nodes are `<g data-node="3">`, edges `<g data-edge="3-1">` (consumer,
+    argnum).
+    """
     import pygraphviz
 
     with _GRAPHVIZ:

@@ -21,13 +21,18 @@ def trace_text(trace: Trace) -> str:
 
 def frame_text(frame: Frame) -> str:
     """One step as text: label, sentence, grids, numeric check and ledger."""
-    lines = [f"Step {frame.step + 1} of {frame.steps} · {in_words(frame.title)}", in_words(frame.say)]
+    lines = [
+        f"Step {frame.step + 1} of {frame.steps} · {in_words(frame.title)}",
+        in_words(frame.say),
+    ]
     lines += _parts(frame.parts)
     if frame.residuals:
         lines += _panel(frame.residuals)
     if frame.proof:
         proof = frame.proof
-        lines += [line for grid in (proof.numeric, proof.difference) if grid for line in _grid(grid)]
+        lines += [
+            line for grid in (proof.numeric, proof.difference) if grid for line in _grid(grid)
+        ]
         facts = "; ".join(f"{in_words(a)}: {in_words(b)}" for a, b in proof.rows)
         lines.append(f"{proof.symbol} {proof.verdict} ({facts})")
         lines += [in_words(note) for note in proof.notes]
@@ -61,6 +66,5 @@ def _cells(array: Any) -> str:
     if isinstance(array, Summary):
         facts = ", ".join(f"{n} {short(getattr(array, n))}" for n in ("min", "max", "mean", "norm"))
         return f"{_cells(array.corner)}\n… {facts}"
-    return np.array2string(
-        array, separator=" ", threshold=200, edgeitems=4, formatter={"float_kind": lambda v: short(v, 6)}
-    )
+    written: Any = {"float_kind": lambda v: short(v, 6)}
+    return np.array2string(array, separator=" ", threshold=200, edgeitems=4, formatter=written)

@@ -28,7 +28,9 @@ def operands_in(trace: Trace, node: TapeNode) -> dict[str, str]:
     """The words of a card's formulas, and what this graph calls them, in LaTeX."""
     words = {"y": name_tex(node.name)}
     for word, operand in zip(node.operands, node.inputs, strict=True):
-        words[word] = name_tex(trace.nodes[operand].name) if isinstance(operand, int) else f"{{{operand:g}}}"
+        words[word] = (
+            name_tex(trace.nodes[operand].name) if isinstance(operand, int) else f"{{{operand:g}}}"
+        )
     dim = (node.params or {}).get("dim", "")
     if dim != "":
         words["dim"] = rf"\text{{{'all' if dim is None else dim}}}"
@@ -43,7 +45,9 @@ def word_of(trace: Trace, node: TapeNode, argnum: int) -> str:
 
 def copied_axes(shape: tuple[int, ...], result: tuple[int, ...]) -> tuple[int, ...]:
     lead = len(result) - len(shape)
-    stretched = (lead + n for n, s in enumerate(shape) if lead >= 0 and s == 1 and result[lead + n] != 1)
+    stretched = (
+        lead + n for n, s in enumerate(shape) if lead >= 0 and s == 1 and result[lead + n] != 1
+    )
     return (*range(max(lead, 0)), *stretched)
 
 
