@@ -17,7 +17,7 @@ from .backward import gradients, seed_for
 from .compare import Array, Check, Function, check, distance, worst_index
 from .domains import samples
 from .errors import DtypeError, GraphError
-from .graph import Node, Tape, refuse_stale
+from .graph import Node, Tape, label, refuse_stale
 from .numeric import Verdict
 from .op import Op, registry
 from .pull import axes_to_reduce, contribution_of, reduce, saved
@@ -224,7 +224,7 @@ def gradcheck(fn: Callable[..., Any], inputs: Sequence[Tensor]) -> Report:
 
     def call(values: Sequence[Array], tracked: bool) -> tuple[Tensor, list[Tensor]]:
         leaves = [
-            tensor(v, requires_grad=tracked and n in wanted, name=inputs[n].name)
+            tensor(v, requires_grad=tracked and n in wanted, name=label(inputs[n], n))
             for n, v in enumerate(values)
         ]
         result = fn(*leaves)
@@ -265,7 +265,7 @@ def gradcheck(fn: Callable[..., Any], inputs: Sequence[Tensor]) -> Report:
                     .ravel()
                 )
 
-        name = inputs[n].name or f"input {n}"
+        name = label(inputs[n], n)
         weights = seed.reshape(1, -1)
         checks.append(
             check("graph", title, name, f, wide[n], recorded[place], [exact[place]], weights)

@@ -22,7 +22,6 @@ from numpy.typing import ArrayLike, NDArray
 from .errors import LessonError
 from .paths import LESSONS
 from .tensor import Tensor
-from .trace import Trace
 
 Array = NDArray[Any]
 
@@ -65,18 +64,21 @@ class Lesson:
 
 @dataclass
 class Run:
-    """One run of a case: the inputs it asked for, what each cell said, the traces it showed, and
-    where it failed.
+    """One run of a case.
 
-    values: what was typed, by input name. outputs: per cell number, text or objects to show. error:
-    (cell, sentence).
+    values: what was typed, by input name. inputs: what the case asked for, with defaults. outputs:
+    what each cell showed, by cell number. error: the cell that failed, and the sentence.
     """
 
     values: Mapping[str, Array]
     inputs: dict[str, Array] = field(default_factory=dict)
-    shown: list[Trace] = field(default_factory=list)
     outputs: dict[int, list[Any]] = field(default_factory=dict)
     error: tuple[int, str] | None = None
+    cell: int = 0  # the one that runs
+
+    def say(self, what: Any) -> None:
+        """Add to what the running cell shows: text, a trace, a report."""
+        self.outputs.setdefault(self.cell, []).append(what)
 
 
 _active: ContextVar[Run | None] = ContextVar("minigrad_lesson", default=None)
@@ -164,10 +166,10 @@ def _running(run: Run) -> Iterator[None]:
 
 
 def _run_cell(lesson: Lesson, cell: Cell, namespace: dict[str, Any], run: Run) -> bool:
-    said = run.outputs.setdefault(cell.number, [])
+    run.cell = cell.number
     file = f"{lesson.slug} · cell {cell.number}"
     linecache.cache[file] = (len(cell.text), None, cell.text.splitlines(keepends=True), file)
-    namespace["print"] = lambda *words: said.append(" ".join(map(str, words)))
+    namespace["print"] = lambda *words: run.say(" ".join(map(str, words)))
     try:
         statements, last = _split(ast.parse(cell.text, file))
         exec(compile(statements, file, "exec"), namespace)
@@ -176,7 +178,7 @@ def _run_cell(lesson: Lesson, cell: Cell, namespace: dict[str, Any], run: Run) -
         run.error = (cell.number, f"{type(problem).__name__}: {problem}")
         return False
     if value is not None:
-        said.append(repr(value) if isinstance(value, (Tensor, Trace)) else value)
+        run.say(repr(value) if isinstance(value, Tensor) else value)
     return True
 
 

@@ -19,6 +19,7 @@ _TAGS = set(
     "mtable mtr mtd mstyle mpadded menclose".split()
 )
 
+_MATHML = "http://www.w3.org/1998/Math/MathML"
 _ATTRIBUTES = {
     "display",
     "stretchy",
@@ -49,8 +50,9 @@ def bar_tex(name: str) -> str:
 
 
 def bar_text(name: str) -> str:
-    """The same in plain text: a combining macron over one letter, else ∂name."""
-    return f"{name}\u0304" if len(name) == 1 else f"∂{name}"
+    """The same in plain text: a combining macron over the letter, else ∂name."""
+    plain_name = re.fullmatch(r"([A-Za-z])_?(\d*)", name)
+    return f"{plain_name[1]}\u0304{plain_name[2]}" if plain_name else f"∂{name}"
 
 
 def named(tex: str, names: Mapping[str, str]) -> str:
@@ -98,9 +100,20 @@ def mathml(tex: str) -> str:
     root = _tree(tex)
     if root is None:
         return f"<code>{escape(_restored(tex))}</code>"
-    ElementTree.register_namespace("", "http://www.w3.org/1998/Math/MathML")
+    for element in list(root.iter()):
+        _draw_long_bars(element)
+    ElementTree.register_namespace("", _MATHML)
     markup = ElementTree.tostring(root, encoding="unicode")
     return _PLACEHOLDER.sub(lambda m: escape(bytes.fromhex(m[1]).decode()), markup)
+
+
+def _draw_long_bars(element: ElementTree.Element) -> None:
+    """A bar over more than one letter becomes a line that css draws: few fonts can stretch one."""
+    if element.tag != f"{{{_MATHML}}}mover" or len(list(element[0].iter(f"{{{_MATHML}}}mi"))) == 1:
+        return
+    element.tag = f"{{{_MATHML}}}mrow"
+    element.set("class", "bar")
+    element.remove(element[1])
 
 
 @lru_cache(maxsize=4096)

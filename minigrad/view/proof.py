@@ -28,7 +28,9 @@ def proof_of(trace: Trace, check: Check | None, receiver: TapeNode, level: str) 
             hue="num",
             note=(f"{level}: {receiver.name} ± h, {moves}",),
         )
-        allowed = f"allowed: {tolerance.atol:g} + {tolerance.rtol:g}·|numeric| + error estimate"
+        allowed = (
+            f"allowed: {short(tolerance.atol)} + {short(tolerance.rtol)}·|numeric| + error estimate"
+        )
         difference = Grid(
             kind="difference",
             key="difference",

@@ -26,7 +26,7 @@ def show(what: Tensor | Trace) -> None:
     trace = what if isinstance(what, Trace) else record(what)
     run = lesson.active()
     if run is not None:
-        run.shown.append(trace)
+        run.say(trace)
     elif _in_notebook():
         from IPython.display import publish_display_data
 

@@ -1,0 +1,167 @@
+"""The command line: `python -m minigrad check | ops | trace | app`."""
+
+from __future__ import annotations
+
+import argparse
+import runpy
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from .check import check_op
+from .domains import Cases, domain_of
+from .errors import MinigradError, TraceError
+from .op import Op, registry
+from .paths import APP, ROOT
+from .reference import CASES, worst_error
+from .report import Report, table
+from .tensor import Tensor
+from .trace import Trace, record
+from .trace_file import load_trace, save_trace
+
+EXPECTED = 1e-12  # how far a reference gradient may be off in float64
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command. Returns 0, 1 for a failed check, 2 for something that cannot be used."""
+    parser = argparse.ArgumentParser("minigrad", description="See where a gradient comes from.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    check = commands.add_parser("check", help="the reference table, and every op's check")
+    check.add_argument("what", nargs="*", help="ops by name, or a Python file that declares some")
+    check.add_argument("--all", action="store_true", help="every input of every sample")
+    commands.add_parser("ops", help="every op: formula, what it saves, its kinks")
+    trace = commands.add_parser("trace", help="step through a Python file, or a saved trace")
+    trace.add_argument("file", help="a .py file that computes a loss, or a trace .json")
+    trace.add_argument("--html", metavar="F", help="write the stepper as one HTML file")
+    trace.add_argument("--json", metavar="F", help="write the trace as JSON")
+    app = commands.add_parser("app", help="open the app in the browser")
+    app.add_argument("--port", type=int, default=8501)
+    given = parser.parse_args(arguments)
+    run = {"check": _check, "ops": _ops, "trace": _trace, "app": _app}
+    try:
+        return run[given.command](given)
+    except MinigradError as problem:
+        print(f"minigrad {given.command}: {problem}", file=sys.stderr)
+        return 2
+
+
+# --- check ----------------------------------------------------------------------------------------
+
+
+def _check(given: argparse.Namespace) -> int:
+    reports: list[tuple[str, Report]] = []
+    fine = True
+    if not given.what:
+        print("The reference table: sum(op(x0, x1) · weight)\n")
+        checks = []
+        for case in CASES:
+            report = case.check()
+            checks += [replace(c, op=case.name) for c in report.checks]
+            exact = worst_error(case, report)
+            fine = fine and bool(report) and exact <= EXPECTED
+            if exact > EXPECTED:
+                print(f"{case.name}: a gradient is {exact:.1e} away from the expected value")
+        print(table(checks), end="\n\n")
+        reports = [(name, check_op(card)) for name, card in registry.items()]
+    for what in given.what:
+        cards = _cards_in(Path(what)) if what.endswith(".py") else [what]
+        reports += [(getattr(c, "name", c), check_op(c)) for c in cards]
+    print("Each op alone, on its declared domain\n")
+    for name, report in reports:
+        print(table(report.checks) if given.all or not report else _line(name, report))
+        fine = fine and bool(report)
+    print(f"\n{'✓ every check agrees' if fine else '✗ a check differs'}")
+    return 0 if fine else 1
+
+
+def _line(name: str, report: Report) -> str:
+    worst = report.worst
+    assert worst is not None
+    inputs = dict.fromkeys(c.name for c in report.checks)
+    return (
+        f"{worst.verdict.symbol} {name:<14} {len(report.checks):>3} checks of "
+        f"{', '.join(inputs):<18} max |a − n| {worst.max_difference:.1e}"
+    )
+
+
+def _cards_in(path: Path) -> list[Op]:
+    found = (getattr(value, "card", None) for value in _run(path).values())
+    cards = [card for card in dict.fromkeys(found) if isinstance(card, Op) and not card.ours]
+    if not cards:
+        raise TraceError(f"{path.name} declares no op; declare one with @mg.elementwise or @mg.op")
+    return cards
+
+
+def _run(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise TraceError(f"there is no file {path}")
+    return runpy.run_path(str(path), run_name="__main__")
+
+
+# --- ops ------------------------------------------------------------------------------------------
+
+
+def _ops(given: argparse.Namespace) -> int:
+    from .view.formula import plain
+
+    for card in registry.values():
+        print(f"{card.name}   {plain(card.tex)}")
+        for name, rule in card.rules.items():
+            slope = "slope" if card.elementwise else "rule"
+            print(f"    {slope} by {name}: {plain(rule.tex)}   (saves {_saves(rule.reads)})")
+        words = (
+            [card.domain.words]
+            if isinstance(card.domain, Cases)
+            else [f"{name}: {domain_of(card, name).words}" for name in card.inputs]
+        )
+        print(f"    domain: {'; '.join(words)}")
+        if card.kinks:
+            print(f"    kinks: {card.kinks}")
+    return 0
+
+
+def _saves(reads: Sequence[str]) -> str:
+    return ", ".join(reads) or "nothing"
+
+
+# --- trace and app --------------------------------------------------------------------------------
+
+
+def _trace(given: argparse.Namespace) -> int:
+    from .view.html import to_html
+    from .view.text import trace_text
+
+    path = Path(given.file)
+    trace = load_trace(path) if path.suffix == ".json" else record(_loss_in(path))
+    if given.html:
+        to_html(trace, given.html)
+    if given.json:
+        save_trace(trace, given.json)
+    if not given.html and not given.json:
+        print(trace_text(trace))
+    return 0 if _all_fine(trace) else 1
+
+
+def _all_fine(trace: Trace) -> bool:
+    return all(trace.checks)
+
+
+def _loss_in(path: Path) -> Tensor:
+    """The newest size-1 result that a file computed."""
+    values = [v for v in _run(path).values() if isinstance(v, Tensor)]
+    losses = [v for v in values if v.requires_grad and v.size == 1 and not v.is_leaf]
+    if not losses:
+        raise TraceError(f"{path.name} leaves no scalar result that needs a gradient in a variable")
+    return max(losses, key=lambda loss: loss.id)
+
+
+def _app(given: argparse.Namespace) -> int:
+    command = [sys.executable, "-m", "streamlit", "run", str(APP)]
+    return subprocess.call([*command, "--server.port", str(given.port)], cwd=ROOT)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The Streamlit pages, and the mount of the one stepper in them."""

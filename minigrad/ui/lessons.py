@@ -1,0 +1,177 @@
+"""The Lessons page: pick a lesson and a case, edit its inputs, step through it.
+
+The URL says where you stand: `?lesson=…&case=…&step=…`. The stepper writes the step into it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from ..lesson import Case, Cell, Lesson, Run, lesson_files, read_lesson, run_case
+from ..report import Report
+from ..trace import Trace
+from .stepper import stepper
+from .tables import edit
+
+# Streamlit leaves wide margins; a stepper needs the room. Its own class names, nothing else.
+TIGHT = """<style>.stMainBlockContainer { padding: 2.2rem clamp(1rem, 3vw, 4rem) 3rem;
+max-width: 1400px; margin: 0 auto; }</style>"""
+
+
+@st.cache_data(show_spinner=False)
+def _lessons() -> list[Lesson]:
+    return [read_lesson(path) for path in lesson_files()]
+
+
+def page() -> None:
+    """Draw the page."""
+    st.html(TIGHT)
+    head = st.container(horizontal=True, vertical_alignment="center")
+    title = head.container()
+    with head:
+        lesson = _chosen_lesson(_lessons())
+    title.header(lesson.title)
+    case = _chosen_case(lesson)
+    key = f"{lesson.slug}/{case.slug}"
+    words, inputs = st.columns([5, 4], gap="large")
+    first = next((n for n, cell in enumerate(case.cells) if cell.kind == "code"), len(case.cells))
+    with words:
+        for cell in (*lesson.intro, *case.cells[:first]):
+            if cell.kind == "markdown":
+                st.markdown(cell.text)
+    run = run_case(lesson, case, _typed(key))
+    with inputs:
+        edited = _tables(run, key)
+    if any(not np.array_equal(edited[name], _used(run, name)) for name in run.inputs):
+        run = run_case(lesson, case, edited)
+    _cells(case.cells[first:], run, key)
+
+
+# --- inputs ---------------------------------------------------------------------------------------
+
+
+def _typed(key: str) -> dict[str, Any]:
+    """What was typed so far, by input name: known before the tables are drawn again."""
+    names = st.session_state.get(f"{key}/inputs", ())
+    return {
+        n: st.session_state[f"{key}/{n}/good"]
+        for n in names
+        if f"{key}/{n}/good" in st.session_state
+    }
+
+
+def _used(run: Run, name: str) -> Any:
+    return run.values.get(name, run.inputs[name])
+
+
+def _tables(run: Run, key: str) -> Mapping[str, Any]:
+    st.session_state[f"{key}/inputs"] = tuple(run.inputs)
+    edited = {}
+    with st.container(horizontal=True, gap="medium"):
+        for name, default in run.inputs.items():
+            with st.container(width="content"):
+                edited[name] = edit(name, default, f"{key}/{name}")
+    return edited
+
+
+# --- where we are: the URL and the choices
+# ---------------------------------------------------------
+
+
+def _chosen_lesson(lessons: list[Lesson]) -> Lesson:
+    slugs = [lesson.slug for lesson in lessons]
+    asked = st.query_params.get("lesson", slugs[0])
+    if asked not in slugs:
+        st.warning(f"There is no lesson called “{asked[:60]}”; this is the first one.")
+        asked = slugs[0]
+        _go(lesson=asked)
+    titles = {lesson.slug: lesson.title for lesson in lessons}
+    chosen = st.selectbox(
+        "Lesson",
+        slugs,
+        index=slugs.index(asked),
+        format_func=lambda slug: titles[slug],
+        label_visibility="collapsed",
+        width=300,
+    )
+    if chosen != asked:
+        _go(lesson=chosen)
+    return lessons[slugs.index(chosen)]
+
+
+def _chosen_case(lesson: Lesson) -> Case:
+    asked = st.query_params.get("case", lesson.cases[0].slug)
+    case = lesson.case(asked)
+    if case is None:
+        st.warning(f"This lesson has no case called “{asked[:60]}”; this is its first one.")
+        case = lesson.cases[0]
+        _go(lesson=lesson.slug, case=case.slug)
+    titles = {c.slug: c.title for c in lesson.cases}
+    chosen = st.segmented_control(
+        "Case",
+        list(titles),
+        default=case.slug,
+        format_func=lambda slug: titles[slug],
+        key=f"case of {lesson.slug}",
+        required=True,
+        label_visibility="collapsed",
+    )
+    if chosen != case.slug:
+        _go(lesson=lesson.slug, case=chosen)
+    return lesson.case(chosen) or case
+
+
+def _go(**where: str) -> None:
+    """Say in the URL where we are; the step begins anew."""
+    st.query_params.from_dict(where)
+
+
+def _step(trace: Trace) -> int | None:
+    """The step in the URL, 1-based; a word above the stepper if there is no such step."""
+    asked = st.query_params.get("step")
+    if asked is None:
+        return None
+    count = len(trace.steps)
+    step = int(asked) if asked.isdecimal() and len(asked) < 10 else 0
+    if not 1 <= step <= count:
+        st.warning(f"There is no step “{asked[:20]}”: this case has the steps 1 to {count}.")
+    return min(max(step, 1), count)
+
+
+# --- cells ----------------------------------------------------------------------------------------
+
+
+def _cells(cells: tuple[Cell, ...], run: Run, key: str) -> None:
+    """Prose as prose; a code cell as what it showed, or where it stopped."""
+    for cell in cells:
+        if cell.kind == "markdown":
+            st.markdown(cell.text)
+            continue
+        for n, said in enumerate(run.outputs.get(cell.number, ())):
+            if isinstance(said, Trace):
+                stepper(said, f"{key}/{cell.number}/{n}", _step(said))
+            elif isinstance(said, Report):
+                st.table(_rows(said))
+            else:
+                st.text(str(said))
+        if run.error is not None and run.error[0] == cell.number:
+            st.code(cell.text)
+            st.error(f"This cell stops here. {run.error[1]}", icon=":material/error:")
+
+
+def _rows(report: Report) -> list[dict[str, str]]:
+    return [
+        {
+            "op": check.op,
+            "input": check.name,
+            "shape": "×".join(map(str, check.shape)) or "scalar",
+            "gradient": ", ".join(f"{v:.6g}" for v in check.analytic.ravel()[:16]),
+            "max abs difference": f"{check.max_difference:.1e}",
+            "verdict": f"{check.verdict.symbol} {check.verdict}",
+        }
+        for check in report.checks
+    ]
