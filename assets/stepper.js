@@ -112,8 +112,10 @@ function recipeOfLetters({ out, factors, times }, index, arrayOf) {
       const where = new Map([...fixed, ...summed]);
       return { times: times ?? 1, factors: factors.map(([key, letters]) => factorAt(key, letters, where)) };
     },
-    touches: (key, at) =>
-      factors.some(([name, letters]) => name === key && factorAt(key, letters, fixed).index.every((i, axis) => i === undefined || i === at[axis])),
+    touches(key, at) {
+      const allows = (i, axis) => i === undefined || i === at[axis]; // undefined: the axis is summed over
+      return factors.some(([name, letters]) => name === key && factorAt(key, letters, fixed).index.every(allows));
+    },
   };
 }
 
@@ -144,8 +146,11 @@ function equation(grid, index, arrayOf) {
 
 // --- markup: grids and cards ------------------------------------------------------------------------------------
 
-const gridsOf = ({ parts, aside, jacobian, check, ledger }) =>
-  [...parts, ...(aside?.parts ?? []), jacobian, check?.numeric, check?.difference, ...(ledger?.parts ?? [])].filter((part) => part?.grid);
+/** The grids of a frame in the order in which they are drawn; those of the row come first. */
+function gridsOf({ parts, aside, jacobian, check, ledger }) {
+  const all = [...parts, ...(aside?.parts ?? []), jacobian, check?.numeric, check?.difference, ...(ledger?.parts ?? [])];
+  return all.filter((part) => part?.grid);
+}
 
 function cellMarkup({ array, marks, peak }, index) {
   const value = valueAt(array, index);
@@ -153,7 +158,8 @@ function cellMarkup({ array, marks, peak }, index) {
   const kind = [value < 0 && "neg", !Number.isFinite(value) && "odd", mark !== "agrees" && mark].filter(Boolean).join(" ");
   const strength = Number.isFinite(value) && peak ? (Math.abs(value) / peak).toFixed(3) : 0;
   const symbol = mark === "agrees" ? "" : `<b title="${escape(mark)}">${SYMBOLS[mark]}</b> `;
-  return `<td tabindex="0" data-index="${index}" data-value="${value}"${kind && ` class="${kind}"`} style="--t:${strength}">${symbol}${short(value)}</td>`;
+  const attributes = `data-index="${index}" data-value="${value}"${kind && ` class="${kind}"`} style="--t:${strength}"`;
+  return `<td tabindex="0" ${attributes}>${symbol}${short(value)}</td>`;
 }
 
 function tableMarkup(view, slice) {
@@ -179,9 +185,10 @@ function gridMarkup(view, slice) {
   const { grid, caption, symbol, array, note } = view;
   const testid = grid === "residual" ? "" : ` data-testid="${grid}"`;
   const { shape, corner, min, max, mean, norm } = array;
-  const slices = product(shape.slice(0, -2));
-  const range = corner ? "" : `<input type="range" min="0" max="${slices - 1}" value="${slice}" aria-label="slice of ${escape(symbol)}">`;
-  const slider = slices > 1 && !shape.includes(0) ? `<label class="slice">${range}<span>${sliceText(array, slice)}</span></label>` : "";
+  const slices = shape.includes(0) ? 1 : product(shape.slice(0, -2));
+  const bounds = `min="0" max="${slices - 1}" value="${slice}"`;
+  const range = corner ? "" : `<input type="range" ${bounds} aria-label="slice of ${escape(symbol)}">`;
+  const slider = slices > 1 ? `<label class="slice">${range}<span>${sliceText(array, slice)}</span></label>` : "";
   const summary = Object.entries({ min, max, mean, norm }).map(([word, value]) => `${word} ${short(Number(value))}`);
   return `<figure class="arr"${testid}>
     <figcaption><b>${caption}</b> <span class="shape">${shapeText(shape)}</span></figcaption>
@@ -190,7 +197,8 @@ function gridMarkup(view, slice) {
   </figure>`;
 }
 
-const signMarkup = ({ sign, under }) => `<span class="sign">${escape(sign)}${under ? `<small>${escape(under)}</small>` : ""}</span>`;
+const signMarkup = ({ sign, under }) =>
+  `<span class="sign">${escape(sign)}${under ? `<small>${escape(under)}</small>` : ""}</span>`;
 
 function checkMarkup({ verdict, symbol, word, numeric, difference, rows, notes }, draw) {
   const facts = rows.map(([term, fact]) => `<dt>${term}</dt><dd>${fact}</dd>`).join("");
@@ -203,9 +211,11 @@ function checkMarkup({ verdict, symbol, word, numeric, difference, rows, notes }
 function cardsMarkup({ say, parts, aside, jacobian, check, ledger }, legend, drawGrid) {
   const draw = (part) => (part.grid ? drawGrid(part) : signMarkup(part));
   const flow = (list) => `<div class="flow">${list.map(draw).join("")}</div>`;
-  const hasCells = [...parts, ...(aside?.parts ?? []), jacobian].some((part) => part?.grid);
+  const hasCells = gridsOf({ parts, aside, jacobian }).length > 0;
+  const hint = `<span class="legend hint">hover or focus any cell to see its sum</span>`;
+  const ledgerTitle = ledger && `<h3><span>${ledger.title}</span> <span class="legend">${ledger.note}</span></h3>`;
   return `<section class="card" data-testid="step-card" aria-label="this step">
-      <h3>This step <span class="legend">${legend}</span>${hasCells ? `<span class="legend hint">hover or focus any cell to see its sum</span>` : ""}</h3>
+      <h3>This step <span class="legend">${legend}</span>${hasCells ? hint : ""}</h3>
       ${say && `<p class="say">${say}</p>`}
       <div class="row">${parts.length ? flow(parts) : ""}
         ${aside ? `<div class="aside" data-testid="${escape(aside.testid)}"><h4>${aside.title}</h4>${flow(aside.parts)}</div>` : ""}
@@ -213,12 +223,13 @@ function cardsMarkup({ say, parts, aside, jacobian, check, ledger }, legend, dra
       ${hasCells ? `<div class="explain" data-testid="explain" aria-live="polite"></div>` : ""}
       ${check ? checkMarkup(check, draw) : ""}
     </section>
-    ${ledger ? `<section class="card" data-testid="ledger"><h3><span>${ledger.title}</span> <span class="legend">${ledger.note}</span></h3>${flow(ledger.parts)}</section>` : ""}`;
+    ${ledger ? `<section class="card" data-testid="ledger">${ledgerTitle}${flow(ledger.parts)}</section>` : ""}`;
 }
 
 // --- markup: what stays from step to step -----------------------------------------------------------------------
 
-const icon = (path) => `<svg width="16" height="16" viewBox="0 0 16 16" fill="currentColor" aria-hidden="true"><path d="${path}"/></svg>`;
+const icon = (path) =>
+  `<svg width="16" height="16" viewBox="0 0 16 16" fill="currentColor" aria-hidden="true"><path d="${path}"/></svg>`;
 const ICONS = {
   first: icon("M3 3h2v10H3zM13 3v10L6 8z"),
   prev: icon("M12 3v10L4 8z"),
@@ -228,19 +239,30 @@ const ICONS = {
 };
 
 function timelineMarkup(frames) {
-  const tick = ({ phase, tick }, step) => `<button class="tick ${phase}" data-go="${step}" tabindex="-1">${escape(tick)}</button>`;
   return frames
-    .map((frame, step) => (frame.phase === frames[step - 1]?.phase ? "" : `<span class="phase">${frame.phase}</span>`) + tick(frame, step))
+    .map(({ phase, tick }, step) => {
+      const heading = phase === frames[step - 1]?.phase ? "" : `<span class="phase">${phase}</span>`;
+      return `${heading}<button class="tick ${phase}" data-go="${step}" tabindex="-1">${escape(tick)}</button>`;
+    })
     .join("");
 }
 
+function codeMarkup({ title, lines }) {
+  const rows = lines.map(({ number, text }) =>
+    `<div class="line" data-line="${number}"><i>${number}</i><span>${escape(text)}</span></div>`);
+  return `<section class="card code" data-testid="code" aria-label="code"><h3>${escape(title)}</h3>
+    <div class="lines" style="--lines:${lines.length}">${rows.join("")}</div></section>`;
+}
+
 function shellMarkup({ frames, summary, code }) {
-  const button = (name, label, text = "") => `<button data-testid="${name}" aria-label="${label}">${text}${ICONS[name]}</button>`;
-  const lines = code?.lines.map(({ number, text }) => `<div class="line" data-line="${number}"><i>${number}</i><span>${escape(text)}</span></div>`);
+  const button = (name, label, text = "") =>
+    `<button data-testid="${name}" aria-label="${label}">${text}${ICONS[name]}</button>`;
+  const speeds = [0.5, 1, 2, 4].map((x) => `<option value="${x}"${x === 1 ? " selected" : ""}>${x}×</option>`);
   return `<div class="bar">
-      <div class="buttons">${button("first", "first step")}${button("prev", "previous step")}${button("next", "next step", "Next ")}${button("last", "last step")}
-        <button data-testid="play"></button>
-        <select aria-label="speed">${[0.5, 1, 2, 4].map((x) => `<option value="${x}"${x === 1 ? " selected" : ""}>${x}×</option>`).join("")}</select></div>
+      <div class="buttons">
+        ${button("first", "first step")}${button("prev", "previous step")}
+        ${button("next", "next step", "Next ")}${button("last", "last step")}
+        <button data-testid="play"></button><select aria-label="speed">${speeds.join("")}</select></div>
       <div class="label" data-testid="step-label" aria-live="polite"></div>
       <span class="chip ${escape(summary.verdict)}">${escape(`${summary.symbol} ${summary.text}`)}</span>
     </div>
@@ -249,16 +271,19 @@ function shellMarkup({ frames, summary, code }) {
     <div class="two${code ? "" : " alone"}">
       <section class="card graph" data-testid="graph" aria-label="graph">
         <h3>Graph <span class="legend">‖·‖ value · grad = size of the gradient so far</span><span class="tools">
-          <button data-zoom="0.8" aria-label="zoom out">−</button><button data-zoom="1.25" aria-label="zoom in">+</button><button data-zoom="fit" aria-label="fit the whole graph">Fit</button></span></h3>
+          <button data-zoom="0.8" aria-label="zoom out">−</button>
+          <button data-zoom="1.25" aria-label="zoom in">+</button>
+          <button data-zoom="fit" aria-label="fit the whole graph">Fit</button></span></h3>
         <div class="port"></div></section>
-      ${code ? `<section class="card code" data-testid="code" aria-label="code"><h3>${escape(code.title)}</h3><div class="lines" style="--lines:${lines.length}">${lines.join("")}</div></section>` : ""}
+      ${code ? codeMarkup(code) : ""}
     </div>
     <div class="cards"></div>`;
 }
 
 // --- the graph: its nodes never move, the view does -------------------------------------------------------------
 
-const READABLE = 13; // px: the smallest text
+const READABLE = 13; // px: the text size aimed for
+const LEGIBLE = 9.5; // px: down to this size a graph is shown whole, before the view begins to pan
 const MARGIN = 12;
 
 /** Pan and zoom: `drawing` is sized by the scale and moved by a transform, so that panning costs no layout. */
@@ -273,14 +298,21 @@ function viewport(port, drawing) {
   let untouched = true;
 
   function place(newLeft, newTop, newScale) {
-    if (newScale !== scale) Object.assign(drawing.style, { width: `${whole.width * newScale}px`, height: `${whole.height * newScale}px` });
+    if (newScale !== scale) {
+      drawing.style.width = `${whole.width * newScale}px`;
+      drawing.style.height = `${whole.height * newScale}px`;
+    }
     [left, top, scale] = [newLeft, newTop, newScale];
     drawing.style.transform = `translate(${left}px, ${top}px)`;
   }
 
   const fitting = () => Math.min(room.width / whole.width, room.height / whole.height, most);
-  const centre = (newScale) => place((port.clientWidth - whole.width * newScale) / 2, (port.clientHeight - whole.height * newScale) / 2, newScale);
   const pan = (dx, dy) => place(left + dx, top + dy, scale);
+
+  function centre(newScale) {
+    const [spareX, spareY] = [port.clientWidth - whole.width * newScale, port.clientHeight - whole.height * newScale];
+    place(spareX / 2, spareY / 2, newScale);
+  }
 
   function zoom(factor, atX = port.clientWidth / 2, atY = port.clientHeight / 2) {
     const newScale = clamp(scale * factor, Math.min(fitting(), 1) / 2, 4 * most);
@@ -294,18 +326,25 @@ function viewport(port, drawing) {
     const frame = port.getBoundingClientRect();
     const boxes = elements.map((element) => element.getBoundingClientRect());
     if (!boxes.length || !frame.width) return;
-    const shift = (low, high, from, to) => (high - low > to - from ? (from + to - low - high) / 2 : Math.max(from - low, 0) + Math.min(to - high, 0));
-    const dx = shift(Math.min(...boxes.map((box) => box.left)), Math.max(...boxes.map((box) => box.right)), frame.left, frame.right);
-    const dy = shift(Math.min(...boxes.map((box) => box.top)), Math.max(...boxes.map((box) => box.bottom)), frame.top, frame.bottom);
+    const shift = (start, end) => {
+      const [low, high] = [Math.min(...boxes.map((box) => box[start])), Math.max(...boxes.map((box) => box[end]))];
+      const tooLarge = high - low > frame[end] - frame[start];
+      if (tooLarge) return (frame[start] + frame[end] - low - high) / 2;
+      return Math.max(frame[start] - low, 0) + Math.min(frame[end] - high, 0);
+    };
+    const dx = shift("left", "right");
+    const dy = shift("top", "bottom");
     if (Math.abs(dx) > 1 || Math.abs(dy) > 1) pan(dx && dx + MARGIN * Math.sign(dx), dy && dy + MARGIN * Math.sign(dy));
   }
 
-  /** The panel takes the height that the graph needs; text stays readable, and what does not fit is panned to. */
+  /** The panel takes the height that the graph needs, and a row of its own if the graph is wide; what does not fit is panned to. */
   function resize() {
+    const row = port.closest(".two");
+    row.classList.toggle("alone", !row.querySelector(".code") || whole.width * readable > row.clientWidth * 0.68);
     const wanted = clamp((port.clientWidth - MARGIN) / whole.width, readable, most) * whole.height + MARGIN;
     port.style.minHeight = `${clamp(wanted, 180, 420)}px`;
     Object.assign(room, { width: port.clientWidth - MARGIN, height: port.clientHeight - MARGIN });
-    if (untouched) centre(Math.max(fitting(), readable));
+    if (untouched) centre(Math.max(fitting(), LEGIBLE / smallest));
   }
 
   function fit() {
@@ -371,7 +410,9 @@ function graphPanel(card, { svg, nodes }, go) {
   const stepOf = new Map(drawn.map(({ id, step }) => [groups.get(String(id)), step]));
   for (const { id, name } of drawn) {
     const group = groups.get(String(id));
-    for (const [key, value] of Object.entries({ tabindex: 0, role: "button", "aria-label": `go to ${name}` })) group.setAttribute(key, value);
+    group.setAttribute("tabindex", 0);
+    group.setAttribute("role", "button");
+    group.setAttribute("aria-label", `go to ${name}`);
     group.classList.add("pending");
   }
 
@@ -427,6 +468,7 @@ function cardsPanel(box, { arrays, legend }) {
   const sliceOf = (view) => (view.array.corner ? 0 : slices.get(leadOf(view)) ?? 0);
   let views = []; // the grids of this step, each with its array, figure and cells
   let rowLength = 0; // how many of them stand in the row
+  let explained = null; // the cell whose sum is written
 
   const arrayOf = (key) => views.find((view) => view.key === key).array;
   const viewOf = (cell) => views.find((view) => view.cells.has(cell));
@@ -473,7 +515,9 @@ function cardsPanel(box, { arrays, legend }) {
 
   function explain(cell) {
     const line = box.querySelector(".explain");
-    if (!cell || !line) return;
+    if (!cell) line?.remove();
+    if (!cell || !line || cell === explained) return;
+    explained = cell;
     const view = viewOf(cell);
     const index = view.cells.get(cell);
     const made = view.sources && recipe(view, index, arrayOf);
@@ -481,9 +525,10 @@ function cardsPanel(box, { arrays, legend }) {
       const isLit = litIn(other, view, index, made);
       for (const [td, at] of other.cells) td.classList.toggle("hl", isLit(at));
     }
+    // within a step the line only grows: what stands below stays put
+    if (line.firstChild) line.style.minHeight = `${line.offsetHeight}px`;
     const parts = equation(view, index, arrayOf).map(escape);
     line.innerHTML = `<span>${parts.slice(0, -1).join(" = ")} = <b>${parts.at(-1)}</b></span>`;
-    line.style.minHeight = `${line.offsetHeight}px`; // within a step the line only grows: what stands below stays put
   }
 
   const cellAt = (element) => element?.closest?.("td[data-index]");
@@ -503,6 +548,7 @@ function cardsPanel(box, { arrays, legend }) {
       view.figure.querySelector(".scroll").innerHTML = tableMarkup(view, target.valueAsNumber);
       takeCells(view);
     }
+    explained = null;
     explain(defaultCell());
   });
   return { show };
@@ -522,7 +568,7 @@ function followTheme(root) {
   const update = () => (root.dataset.theme = themeOf(host));
   const observer = new MutationObserver(update);
   const outer = root.getRootNode().host ?? host;
-  for (const element of new Set([host, outer, document.documentElement, document.body])) observer.observe(element, { attributes: true });
+  for (const element of [host, outer, document.documentElement, document.body]) observer.observe(element, { attributes: true });
   const scheme = matchMedia("(prefers-color-scheme: dark)");
   scheme.addEventListener("change", update);
   update();
@@ -547,7 +593,8 @@ function keepInSight(box, child, margin) {
  */
 export function mount(host, payload, { step = 0, onStep } = {}) {
   const { frames } = payload;
-  const root = Object.assign(document.createElement("div"), { className: "stepper", tabIndex: -1, innerHTML: shellMarkup(payload) });
+  const root = document.createElement("div");
+  Object.assign(root, { className: "stepper", tabIndex: -1, innerHTML: shellMarkup(payload) });
   Object.assign(root.dataset, { testid: "stepper", steps: frames.length });
   root.setAttribute("role", "group");
   root.setAttribute("aria-label", `steps of ${payload.name}`);
@@ -604,7 +651,8 @@ export function mount(host, payload, { step = 0, onStep } = {}) {
   /** The focus must not fall out of the stepper when its cell is redrawn, its button disabled or its tick left. */
   function keepFocus(focused) {
     const grid = focused.closest("[data-testid]")?.dataset.testid;
-    const same = focused.isConnected ? focused : root.querySelector(`[data-testid="${grid}"] td[data-index="${focused.dataset.index}"]`);
+    const redrawn = `[data-testid="${grid}"] td[data-index="${focused.dataset.index}"]`;
+    const same = focused.isConnected ? focused : root.querySelector(redrawn);
     const target = focused.classList.contains("tick") ? ticks[current] : same && !same.disabled ? same : root;
     if (target !== focused) target.focus({ preventScroll: true });
   }
@@ -624,7 +672,8 @@ export function mount(host, payload, { step = 0, onStep } = {}) {
 
   function play(on) {
     clearInterval(timer);
-    timer = on ? setInterval(() => (current < frames.length - 1 ? go(current + 1) : play(false)), 1200 / Number(speed.value)) : null;
+    const advance = () => (current < frames.length - 1 ? go(current + 1) : play(false));
+    timer = on ? setInterval(advance, 1200 / Number(speed.value)) : null;
     playButton.innerHTML = on ? `${ICONS.pause}<span> Pause</span>` : `${ICONS.next}<span> Play</span>`;
     playButton.setAttribute("aria-label", on ? "pause" : "play");
   }
@@ -682,9 +731,9 @@ function onKey(event) {
 }
 
 function firstOnScreen() {
-  const top = new Map([...mounted].map((stepper) => [stepper, stepper.root.getBoundingClientRect()]));
-  const visible = [...mounted].filter((stepper) => top.get(stepper).height && top.get(stepper).bottom > 0 && top.get(stepper).top < innerHeight);
-  return visible.sort((a, b) => top.get(a).top - top.get(b).top)[0];
+  const placed = [...mounted].map((stepper) => ({ stepper, box: stepper.root.getBoundingClientRect() }));
+  const visible = placed.filter(({ box }) => box.height && box.bottom > 0 && box.top < innerHeight);
+  return visible.sort((a, b) => a.box.top - b.box.top)[0]?.stepper;
 }
 
 function listenForKeys(stepper) {

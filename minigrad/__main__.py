@@ -14,12 +14,13 @@ from typing import Any
 from .check import check_op
 from .domains import Cases, domain_of
 from .errors import MinigradError, TraceError
+from .lesson import Run, running
 from .op import Op, registry
 from .paths import APP, ROOT
 from .reference import CASES, worst_error
 from .report import Report, table
 from .tensor import Tensor
-from .trace import Trace, record
+from .trace import record
 from .trace_file import load_trace, save_trace
 
 EXPECTED = 1e-12  # how far a reference gradient may be off in float64
@@ -67,8 +68,9 @@ def _check(given: argparse.Namespace) -> int:
         print(table(checks), end="\n\n")
         reports = [(name, check_op(card)) for name, card in registry.items()]
     for what in given.what:
-        cards = _cards_in(Path(what)) if what.endswith(".py") else [what]
-        reports += [(getattr(c, "name", c), check_op(c)) for c in cards]
+        asked = _cards_in(Path(what)) if what.endswith(".py") else [what]
+        checked = [check_op(card) for card in asked]
+        reports += [(report.title, report) for report in checked]
     print("Each op alone, on its declared domain\n")
     for name, report in reports:
         print(table(report.checks) if given.all or not report else _line(name, report))
@@ -87,7 +89,7 @@ def _line(name: str, report: Report) -> str:
     )
 
 
-def _cards_in(path: Path) -> list[Op]:
+def _cards_in(path: Path) -> Sequence[Any]:
     found = (getattr(value, "card", None) for value in _run(path).values())
     cards = [card for card in dict.fromkeys(found) if isinstance(card, Op) and not card.ours]
     if not cards:
@@ -142,16 +144,13 @@ def _trace(given: argparse.Namespace) -> int:
         save_trace(trace, given.json)
     if not given.html and not given.json:
         print(trace_text(trace))
-    return 0 if _all_fine(trace) else 1
-
-
-def _all_fine(trace: Trace) -> bool:
-    return all(trace.checks)
+    return 0 if all(trace.checks) else 1
 
 
 def _loss_in(path: Path) -> Tensor:
-    """The newest size-1 result that a file computed."""
-    values = [v for v in _run(path).values() if isinstance(v, Tensor)]
+    """The newest size-1 result that a file computed; what it shows itself is not printed."""
+    with running(Run({})):
+        values = [v for v in _run(path).values() if isinstance(v, Tensor)]
     losses = [v for v in values if v.requires_grad and v.size == 1 and not v.is_leaf]
     if not losses:
         raise TraceError(f"{path.name} leaves no scalar result that needs a gradient in a variable")

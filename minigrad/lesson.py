@@ -149,7 +149,7 @@ def run_case(lesson: Lesson, case: Case, values: Mapping[str, Array] | None = No
     """
     run = Run(values or {})
     namespace: dict[str, Any] = {"__name__": f"lesson_{lesson.slug}"}
-    with _running(run):
+    with running(run):
         for cell in (*lesson.intro, *case.cells):
             if cell.kind == "code" and not _run_cell(lesson, cell, namespace, run):
                 break
@@ -157,7 +157,8 @@ def run_case(lesson: Lesson, case: Case, values: Mapping[str, Array] | None = No
 
 
 @contextmanager
-def _running(run: Run) -> Iterator[None]:
+def running(run: Run) -> Iterator[None]:
+    """Give everything shown or printed in this thread to `run`."""
     token = _active.set(run)
     try:
         yield

@@ -29,7 +29,7 @@ def _unloaded(card: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 apply: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any] = _unloaded  # set by operators.py
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Rule:
     """One backward rule: `fn` pulls the upstream gradient back into `inputs`.
 
@@ -53,7 +53,7 @@ class Rule:
         return not self.reads and not self.takes_g and self.fn() == 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Op:
     """The card of one op; see `elementwise` and `op` for what each field means."""
 

@@ -115,7 +115,7 @@ def reduce(contribution: Array, axes: tuple[int, ...], shape: tuple[int, ...], d
     """Sum over `axes`, all in one pass, into `shape`; low precision accumulates in float64."""
     if axes:
         wide = np.float64 if contribution.dtype.itemsize < 8 else None
-        contribution = contribution.sum(axis=axes, dtype=wide).reshape(shape)
+        contribution = np.asarray(contribution.sum(axis=axes, dtype=wide)).reshape(shape)
     return contribution.astype(dtype, copy=False)
 
 

@@ -37,7 +37,7 @@ class Case:
 
     def loss(self, x0: Tensor, x1: Tensor) -> Any:
         """The weighted sum, in the inputs' dtype."""
-        return (self.op(x0, x1) * np.asarray(self.weight, x0.dtype)).sum()  # type: ignore[attr-defined]
+        return (self.op(x0, x1) * np.asarray(self.weight, x0.dtype)).sum()
 
     def check(self, dtype: DTypeLike = np.float64) -> Report:
         """The gradients of both inputs against central differences."""

@@ -6,6 +6,7 @@ The URL says where you stand: `?lesson=…&case=…&step=…`. The stepper write
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,13 @@ max-width: 1400px; margin: 0 auto; }</style>"""
 
 
 @st.cache_data(show_spinner=False)
+def _read(path: Path, changed: float) -> Lesson:
+    return read_lesson(path)
+
+
 def _lessons() -> list[Lesson]:
-    return [read_lesson(path) for path in lesson_files()]
+    """Every lesson; a file is read again when it has changed."""
+    return [_read(path, path.stat().st_mtime) for path in lesson_files()]
 
 
 def page() -> None:

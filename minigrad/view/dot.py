@@ -34,21 +34,21 @@ def dot(trace: Trace) -> str:
     edge.
     """
     drawn = graphviz.Digraph(
-        graph_attr={"rankdir": "LR", "nodesep": "0.25", "ranksep": "0.7", "pad": "0.1"},
+        graph_attr={"rankdir": "LR", "nodesep": "0.25", "ranksep": "0.4", "pad": "0.1"},
         node_attr={
             "shape": "box",
             "style": "rounded",
             "fontname": "Helvetica",
             "fontsize": "13",
-            "margin": "0.14,0.07",
+            "margin": "0.1,0.07",
             "height": "0.1",
         },
         edge_attr={"dir": "both", "arrowsize": "0.75", "fontname": "Helvetica", "fontsize": "12"},
     )
     for node, stats in zip(trace.nodes, all_stats(trace), strict=True):
         room = max((s.text for s in stats), key=len, default="")
-        lines = (label(trace, node), shape_line(node), room + "  ")
-        drawn.node(f"n{node.id}", "\\n".join(map(escaped, lines)), {"class": node.kind})
+        lines = (_roomy(label(trace, node)), shape_line(node), _roomy(room))
+        drawn.node(f"n{node.id}", "\\n".join(map(escaped, lines)), **{"class": node.kind})
     for node in trace.nodes:
         for k, i in enumerate(node.inputs):
             if isinstance(i, int):
@@ -68,6 +68,11 @@ def escaped(text: str) -> str:
     return str(
         graphviz.escape(shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))
     )
+
+
+def _roomy(text: str) -> str:
+    """With room to spare: names are drawn bold, and the reader's font may be wider."""
+    return text + " " * (2 + len(text) // 6)
 
 
 def _clipped(name: str) -> str:
@@ -106,7 +111,7 @@ def _copied(trace: Trace, node: TapeNode, operand: int) -> str:
 
     elementwise = bool(node.symbol) and not node.sources
     copied = copied_axes(trace.nodes[operand].value.shape, node.value.shape)
-    return f"broadcast along {along(copied)}" if copied and elementwise else ""
+    return f"broadcast {along(copied)}" if copied and elementwise else ""
 
 
 def all_stats(trace: Trace) -> list[list[Stat]]:

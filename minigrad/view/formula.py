@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 from html import escape
+from unicodedata import normalize
 from xml.etree import ElementTree
 
 _PIECE = re.compile(r"\\(?:text|mathrm)\s*\{[^{}]*\}|\\[A-Za-z]+|\\.|[A-Za-z]+|.", re.DOTALL)
@@ -41,7 +42,8 @@ def name_tex(name: str) -> str:
         return name
     if index := re.fullmatch(r"([A-Za-z])_?(\d+)", name):
         return f"{{{index[1]}_{{{index[2]}}}}}"
-    return rf"{{\text{{QZ{name.encode().hex()}ZQ}}}}"
+    letters = name.encode(errors="replace").hex()
+    return rf"{{\text{{QZ{letters}ZQ}}}}"
 
 
 def bar_tex(name: str) -> str:
@@ -52,7 +54,9 @@ def bar_tex(name: str) -> str:
 def bar_text(name: str) -> str:
     """The same in plain text: a combining macron over the letter, else ∂name."""
     plain_name = re.fullmatch(r"([A-Za-z])_?(\d*)", name)
-    return f"{plain_name[1]}\u0304{plain_name[2]}" if plain_name else f"∂{name}"
+    if plain_name is None:
+        return f"∂{name}"
+    return normalize("NFC", f"{plain_name[1]}\u0304") + plain_name[2]
 
 
 def named(tex: str, names: Mapping[str, str]) -> str:

@@ -37,6 +37,7 @@ def forward(trace: Trace, step: Step) -> Frame:
     saved = dict.fromkeys(
         node.name if r == "y" else word_of(trace, node, node.operands.index(r))
         for r in node.residuals
+        if r == "y" or isinstance(node.inputs[node.operands.index(r)], int)
     )
     say.append(" For backward it saves " if saved else " For backward it saves nothing.")
     for n, name in enumerate(saved):

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 _GRAPHVIZ = threading.Lock()  # its layout keeps global state
 _SVG = "http://www.w3.org/2000/svg"
 _LINES = ("name", "shape", "stat")
-_PAINT = ("fill", "stroke", "stroke-dasharray", "font-family", "font-weight", "font-size")
+_PAINT = ("fill", "stroke", "stroke-dasharray", "font-family", "font-weight")
 
 
 @lru_cache(maxsize=64)
