@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import operators as _operators  # noqa: F401  (puts the ops on Tensor)
 from .backward import grad, walk
-from .check import check_op, gradcheck
+from .check import check_op
 from .errors import (
     ArgumentError,
     CardError,
@@ -30,6 +30,7 @@ from .errors import (
     ShapeError,
     TraceError,
 )
+from .gradcheck import gradcheck
 from .kernels import select
 from .op import elementwise, op, registry
 from .store import GradStore

@@ -8,21 +8,20 @@ recorded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from .backward import gradients, seed_for
+from .backward import gradients
 from .compare import Array, Check, Function, check, distance, worst_index
 from .domains import samples
-from .errors import DtypeError, GraphError
-from .graph import Node, Tape, label, refuse_stale
+from .errors import GraphError
+from .graph import Node, Tape, order, refuse_stale
 from .numeric import Verdict
 from .op import Op, registry
 from .pull import axes_to_reduce, contribution_of, reduce, saved
 from .report import Report
-from .tensor import Tensor, no_grad, tensor
 
 JACOBIAN = 4096  # entries up to which a Jacobian is kept
 
@@ -30,7 +29,7 @@ JACOBIAN = 4096  # entries up to which a Jacobian is kept
 # --- level 1: one op alone ------------------------------------------------------------------------
 
 
-def _wide(value: Any) -> Any:
+def widened(value: Any) -> Any:
     """A float64 copy of a floating array; anything else as it is."""
     return (
         np.array(value, np.float64)
@@ -54,7 +53,7 @@ def check_input(
     recorded: the reduced gradient that the walk gave, if there is one. Raises RuleError or
     ShapeError as the walk would.
     """
-    name, values = card.inputs[argnum], [_wide(o) for o in operands]
+    name, values = card.inputs[argnum], [widened(o) for o in operands]
     x = np.array(values[argnum], np.float64)
     with np.errstate(all="ignore"):
         y = np.asarray(card.forward(*values, **params), np.float64)
@@ -156,118 +155,79 @@ def _against_reference(card: Op, operands: Sequence[Any], params: Any, y: Array)
 
 
 class Replay:
-    """A recorded graph run again in float64 with one leaf changed; everything else stays as it was
-    recorded.
+    """A recorded graph run again in float64 with one leaf changed; everything else stays.
+
+    It also walks its float64 graph once, for the exact gradients, and for how much of the rounding
+    inside can reach the result.
     """
 
-    def __init__(self, tape: Tape) -> None:
-        self.tape = tape
-        self.values = [_wide(node._value) for node in tape.live]
+    def __init__(self, tape: Tape, seed: Array) -> None:
+        self.nodes: list[Node] = []
+        self.inputs: list[list[int | float]] = []
+        self.seed = np.asarray(seed, np.float64)
         for node in tape.live:
-            if node.card is not None:
+            inputs = [tape.place[i.id] if isinstance(i, Node) else float(i) for i in node._inputs]
+            self.inputs.append(inputs)
+            if node.card is None:
+                wide = Node(widened(node._value), node._tracked, node.name, None)
+            else:
                 refuse_stale(node)
-        self._run(self.values, [n for n, node in enumerate(tape.live) if node.card is not None])
+                y = self._forward(node, [n._value for n in self.nodes], inputs)
+                wide = Node(y, True, node.name, None)
+                given = (self.nodes[i] if isinstance(i, int) else i for i in inputs)
+                wide.record(node.card, tuple(given), node.params)
+            self.nodes.append(wide)
+        self.gradients, self.inner = exact_gradients(self.nodes[-1], self.seed)
 
-    def _run(self, values: list[Any], places: Sequence[int]) -> None:
-        for n in places:
-            node = self.tape.live[n]
-            assert node.card is not None
-            operands = [
-                values[self.tape.place[i.id]] if isinstance(i, Node) else i for i in node._inputs
-            ]
-            with np.errstate(all="ignore"):
-                values[n] = np.asarray(node.card.forward(*operands, **node.params))
+    @staticmethod
+    def _forward(node: Node, values: Sequence[Array], inputs: Sequence[int | float]) -> Array:
+        assert node.card is not None
+        operands = [values[i] if isinstance(i, int) else i for i in inputs]
+        with np.errstate(all="ignore"):
+            return np.asarray(node.card.forward(*operands, **node.params))
 
     def of(self, leaf: int) -> Function:
         """The root's value, flat, as a function of one leaf."""
         moved, downstream = {leaf}, []
-        for n, node in enumerate(self.tape.live):
-            if any(isinstance(i, Node) and self.tape.place[i.id] in moved for i in node._inputs):
+        for n, inputs in enumerate(self.inputs):
+            if any(isinstance(i, int) and i in moved for i in inputs):
                 moved.add(n)
                 downstream.append(n)
 
         def f(changed: Array) -> Array:
-            values = list(self.values)
+            values = [node._value for node in self.nodes]
             values[leaf] = changed
-            self._run(values, downstream)
+            for n in downstream:
+                values[n] = self._forward(self.nodes[n], values, self.inputs[n])
             return np.asarray(values[-1], np.float64).ravel()
 
         return f
 
 
-def check_leaf(replay: Replay, leaf: int, name: str, seed: Array, recorded: Array) -> Check:
-    """Check the loss by one leaf. recorded: the gradient that reached it."""
-    x = np.array(replay.values[leaf], np.float64)
-    weights = np.asarray(seed, np.float64).reshape(1, -1)
-    exact = [recorded.astype(np.float64)]
-    return check(
-        "graph", "loss", name, replay.of(leaf), x, recorded, exact, weights, node=leaf, input=leaf
-    )
+def exact_gradients(root: Node, seed: Array) -> tuple[dict[int, Array], float]:
+    """The gradient of every node on the way, by id, and Σ |gradient · value| over them.
 
-
-# --- a function given by the person ---------------------------------------------------------------
-
-
-def gradcheck(fn: Callable[..., Any], inputs: Sequence[Tensor]) -> Report:
-    """Check the gradients of `fn(*inputs)` by every input that requires one, against central
-    differences.
-
-    fn takes tensors and returns a tensor of any shape (anything but a scalar is weighted by fixed
-    random numbers). It is called again on float64 copies, so the inputs are never touched. A
-    function that answers differently twice gets no verdict but a note. Raises GraphError if no
-    input requires a gradient, DtypeError if fn returns no tensor.
+    That sum times eps bounds what rounding inside the graph does to the result.
     """
-    wanted = [n for n, t in enumerate(inputs) if t.requires_grad]
-    if not wanted:
-        raise GraphError("gradcheck: no input has requires_grad=True, so there is nothing to check")
-    title = getattr(fn, "__name__", "function")
+    finished = gradients(root, seed, order(root))
+    with np.errstate(all="ignore"):
+        sizes = [float(np.sum(np.abs(g * node._value))) for node, g in finished]
+    return {node.id: g for node, g in finished}, sum(s for s in sizes if np.isfinite(s))
 
-    def call(values: Sequence[Array], tracked: bool) -> tuple[Tensor, list[Tensor]]:
-        leaves = [
-            tensor(v, requires_grad=tracked and n in wanted, name=label(inputs[n], n))
-            for n, v in enumerate(values)
-        ]
-        result = fn(*leaves)
-        if not isinstance(result, Tensor):
-            raise DtypeError(f"gradcheck: {title} returned {type(result).__name__}, not a tensor")
-        return result, leaves
 
-    wide = [_wide(t._value) for t in inputs]
-    result, _ = call(wide, tracked=False)
-    twice, _ = call(wide, tracked=False)
-    if not np.array_equal(result._value, twice._value, equal_nan=True):
-        return Report(
-            title,
-            (),
-            "the function is not deterministic: it answers differently twice on the same input",
-        )
-    ones = result.size == 1
-    seed = (
-        np.ones(result.shape) if ones else np.random.default_rng(0).uniform(0.5, 1.5, result.shape)
+def check_leaf(replay: Replay, leaf: int, name: str, recorded: Array) -> Check:
+    """Check the loss by one leaf. recorded: the gradient that reached it."""
+    node = replay.nodes[leaf]
+    return check(
+        "graph",
+        "loss",
+        name,
+        replay.of(leaf),
+        node._value,
+        recorded,
+        [replay.gradients[node.id]],
+        replay.seed.reshape(1, -1),
+        replay.inner,
+        node=leaf,
+        input=leaf,
     )
-
-    def gradients_of(values: Sequence[Array]) -> list[Array]:
-        loss, leaves = call(values, tracked=True)
-        found: dict[int, Array] = {}
-        if loss.requires_grad:
-            found = {leaf.id: g for leaf, g in gradients(loss, seed_for(loss, seed))}
-        return [found.get(leaves[n].id, np.zeros(leaves[n].shape, leaves[n].dtype)) for n in wanted]
-
-    recorded, exact = gradients_of([t._value for t in inputs]), gradients_of(wide)
-    checks = []
-    for place, n in enumerate(wanted):
-
-        def f(changed: Array, n: int = n) -> Array:
-            with no_grad():
-                return (
-                    call([*wide[:n], changed, *wide[n + 1 :]], tracked=False)[0]
-                    ._value.astype(np.float64)
-                    .ravel()
-                )
-
-        name = label(inputs[n], n)
-        weights = seed.reshape(1, -1)
-        checks.append(
-            check("graph", title, name, f, wide[n], recorded[place], [exact[place]], weights)
-        )
-    return Report(title, tuple(checks))

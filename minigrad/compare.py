@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -73,8 +73,43 @@ def distance(a: Array, b: Array) -> Array:
         return np.where(same, 0.0, np.abs(a - b))
 
 
+@dataclass(frozen=True)
+class _Question:
+    """Is a gradient of Σ weight · f at x right? One gradient is asked about per row of weights.
+
+    inner: how large the values inside f are, weighted by their gradients; see `numeric.slopes`.
+    """
+
+    f: Function
+    x: Array
+    here: Array
+    weights: Array
+    inner: float
+    tolerance: Tolerance = STRICT
+
+    def along(
+        self, direction: Array, unit: float, analytic: Sequence[float]
+    ) -> tuple[list[Verdict], Slope]:
+        """The verdicts along one direction, and the first row's measured slope."""
+
+        def line(t: float) -> Array:
+            return self.f(self.x + t * direction)
+
+        def measured(size: float) -> list[Slope]:
+            return slopes(line, self.here, size, self.weights, self.tolerance, self.inner)
+
+        found = measured(unit)
+        verdicts = [judge(a, s, self.tolerance) for a, s in zip(analytic, found, strict=True)]
+        if Verdict.differs in verdicts:  # blame only what another step confirms
+            for n, other in enumerate(measured(unit * 0.37)):
+                apart = abs(found[n].value - other.value)
+                if verdicts[n] is Verdict.differs and not found[n].here and apart > found[n].error:
+                    verdicts[n] = judge(analytic[n], replace(found[n], error=apart), self.tolerance)
+        return verdicts, found[0]
+
+
 def compare(
-    f: Function, x: Array, analytic: Sequence[Array], weights: Array, tolerance: Tolerance = STRICT
+    f: Function, x: Array, analytic: Sequence[Array], weights: Array, inner: float = 0.0
 ) -> tuple[list[list[Verdict]], Array | None, Array | None, float]:
     """Compare gradients of Σ weight · f(x), one per row of `weights`, with numeric slopes.
 
@@ -84,58 +119,27 @@ def compare(
     """
     x = np.array(x, np.float64)
     start = time.perf_counter()
-    here = f(x)
+    ask = _Question(f, x, f(x), weights, inner)
     seconds = time.perf_counter() - start
     cells: list[list[Verdict]] = [[] for _ in analytic]
-    if x.size <= CELLS and 4 * x.size * seconds <= SECONDS:
-        numeric, error = np.zeros(x.shape), np.zeros(x.shape)
-        for k in range(x.size):
-            direction = np.zeros(x.shape)
+    whole = x.size <= CELLS and 4 * x.size * seconds <= SECONDS
+    numeric, error, worst = np.zeros(x.shape), np.zeros(x.shape), 0.0
+    rng = np.random.default_rng(0)
+    for k in range(x.size if whole else DIRECTIONS):
+        if whole:
+            direction, unit = np.zeros(x.shape), power_of_two(max(1.0, abs(float(x.flat[k]))))
             direction.flat[k] = 1.0
-            unit = power_of_two(max(1.0, abs(float(x.flat[k]))))
-            verdicts, first = _along(
-                f, x, direction, unit, here, [a.flat[k] for a in analytic], weights, tolerance
-            )
+            slope = [float(a.flat[k]) for a in analytic]
+        else:
+            direction, unit = rng.choice([-1.0, 1.0], x.shape) * np.maximum(1.0, np.abs(x)), 1.0
+            slope = [float(np.sum(a * direction)) for a in analytic]
+        verdicts, first = ask.along(direction, unit, slope)
+        worst = max(worst, abs(slope[0] - first.value))
+        if whole:
             numeric.flat[k], error.flat[k] = first.value, first.error
-            for row, verdict in zip(cells, verdicts, strict=True):
-                row.append(verdict)
-        apart = distance(analytic[0].astype(np.float64), numeric)
-        return cells, numeric, error, float(np.max(apart, initial=0.0))
-    rng, worst = np.random.default_rng(0), 0.0
-    for _ in range(DIRECTIONS):
-        direction = rng.choice([-1.0, 1.0], x.shape) * np.maximum(1.0, np.abs(x))
-        dots = [float(np.sum(a * direction)) for a in analytic]
-        verdicts, first = _along(f, x, direction, 1.0, here, dots, weights, tolerance)
-        worst = max(worst, abs(dots[0] - first.value))
         for row, verdict in zip(cells, verdicts, strict=True):
             row.append(verdict)
-    return cells, None, None, worst
-
-
-def _along(
-    f: Function,
-    x: Array,
-    direction: Array,
-    unit: float,
-    here: Array,
-    analytic: Sequence[float],
-    weights: Array,
-    tolerance: Tolerance,
-) -> tuple[list[Verdict], Slope]:
-    def line(t: float) -> Array:
-        return f(x + t * direction)
-
-    found = slopes(line, here, unit, weights, tolerance)
-    verdicts = [judge(float(a), s, tolerance) for a, s in zip(analytic, found, strict=True)]
-    if Verdict.differs in verdicts:  # blame only what another step confirms
-        again = slopes(line, here, unit * 0.37, weights, tolerance)
-        for n, (a, s, other) in enumerate(zip(analytic, found, again, strict=True)):
-            apart = abs(s.value - other.value)
-            if verdicts[n] is Verdict.differs and not s.here and apart > s.error:
-                verdicts[n] = judge(
-                    float(a), Slope(s.value, apart, s.left, s.right, s.near), tolerance
-                )
-    return verdicts, found[0]
+    return (cells, numeric, error, worst) if whole else (cells, None, None, worst)
 
 
 def _gravest(verdicts: Sequence[Verdict]) -> Verdict:
@@ -182,10 +186,11 @@ def check(
     recorded: Array,
     exact: Sequence[Array],
     weights: Array,
+    inner: float = 0.0,
     **places: Any,
 ) -> Check:
     """Judge the gradient of one input. exact: float64 gradients per row of weights; recorded: what
-    the walk gave.
+    the walk gave; inner: see `numeric.slopes`.
     """
     if not np.array_equal(f(x), f(x), equal_nan=True):
         return Check(
@@ -203,7 +208,7 @@ def check(
             note="it is not deterministic: it answers differently twice on the same input",
             **places,
         )
-    cells, numeric, error, largest = compare(f, x, exact, weights)
+    cells, numeric, error, largest = compare(f, x, exact, weights, inner)
     shown, notes = cells[0], []
     verdict = _gravest(shown)
     difference = None if numeric is None else distance(recorded.astype(np.float64), numeric)

@@ -94,7 +94,7 @@ def _meet(weights: Array, outputs: Array) -> Array:
 class _Probe:
     """All measurements at one step h, for every row of weights."""
 
-    def __init__(self, line: Line, here: Array, h: float, weights: Array) -> None:
+    def __init__(self, line: Line, here: Array, h: float, weights: Array, inner: float) -> None:
         far, near = (line(h), line(-h)), (line(h / 2), line(-h / 2))
         with np.errstate(all="ignore"):
             wide, tight = (far[0] - far[1]) / (2 * h), (near[0] - near[1]) / h
@@ -102,7 +102,7 @@ class _Probe:
             size = np.mean(np.abs([*far, *near]), axis=0)
             self.value = _meet(weights, value)
             self.truncation = _meet(np.abs(weights), np.abs(value - tight))
-            self.rounding = _meet(np.abs(weights), 2 * EPS * size / h)
+            self.rounding = _meet(np.abs(weights), 2 * EPS * size / h) + 2 * EPS * inner / h
             self.right = _meet(weights, (far[0] - here) / h)
             self.left = _meet(weights, (here - far[1]) / h)
             closer = _meet(weights, (near[0] + near[1] - 2 * here) / (h / 2))
@@ -118,16 +118,17 @@ class _Probe:
 
 
 def slopes(
-    line: Line, here: Array, unit: float, weights: Array, tolerance: Tolerance
+    line: Line, here: Array, unit: float, weights: Array, tolerance: Tolerance, inner: float = 0.0
 ) -> list[Slope]:
     """Measure the slope of Σ weight · output along a line, for every row of `weights`.
 
-    here: the outputs at t = 0. unit: the size of a step of 1 (a power of two).
+    here: the outputs at t = 0. unit: the size of a step of 1 (a power of two). inner: how large the
+    values on the way were, weighted by their gradients: their rounding reaches the result too.
     """
-    first = _Probe(line, here, unit * FIRST, weights)
+    first = _Probe(line, here, unit * FIRST, weights, inner)
     kinked = first.jumps(tolerance)
     if kinked.any():
-        kinked &= _Probe(line, here, unit * FIRST / 4, weights).jumps(tolerance)
+        kinked &= _Probe(line, here, unit * FIRST / 4, weights, inner).jumps(tolerance)
     clean = first.finite & ~kinked
     value, error = np.where(clean, first.value, np.nan), np.where(clean, first.error, np.inf)
 
@@ -140,7 +141,7 @@ def slopes(
         if good():
             break
         h = h * FACTOR if grow else h / FACTOR
-        probe = _Probe(line, here, h, weights)
+        probe = _Probe(line, here, h, weights, inner)
         better = probe.finite & (probe.error < error) & ~probe.jumps(tolerance)
         value, error = np.where(better, probe.value, value), np.where(better, probe.error, error)
         if probe.finite.all() and not grow and (probe.rounding > probe.truncation).all():

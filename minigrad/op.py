@@ -111,10 +111,14 @@ class Op:
         if len(extra) > len(params):
             takes = f"{count} operand{'s' * (count != 1)} and the parameters ({', '.join(params)})"
             raise ArgumentError(f"{self.name}: takes {takes}, got {len(args)} positional arguments")
-        for name, value in [*zip(params, extra, strict=False), *named.items()]:
+        given = dict(zip(params, extra, strict=False))
+        for name, value in named.items():
             if name not in params:
                 raise ArgumentError(f"{self.name}: there is no parameter {name}")
-            params[name] = value
+            if name in given:
+                raise ArgumentError(f"{self.name}: the parameter {name} is given twice")
+            given[name] = value
+        params |= given
         missing = [name for name, value in params.items() if value is required]
         if missing:
             raise ArgumentError(f"{self.name}: the parameter {missing[0]} is missing")
@@ -247,7 +251,7 @@ def _declare(
                     f"{name}: there is a rule for {target}, which is no operand of the op"
                 )
             rules[target] = rule
-    ours = forward.__module__.startswith("minigrad.ops.")
+    ours = (forward.__module__ or "").startswith("minigrad.ops.")
     card = Op(name, forward, inputs, params, rules, ours=ours, **facts)
     if ours:
         registry[name] = card

@@ -33,11 +33,11 @@ def _apply(card: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
             inputs.append(Tensor(array_of(operand, None, card.name), False, None, caller()))
     values = [i._value if isinstance(i, Node) else i for i in inputs]
     result = Tensor(_forward(card, values, params), False, None, caller())
-    if tracked and recording.get() and result.dtype.kind == "f":
+    if tracked and recording() and result.dtype.kind == "f":
         result._tracked = True
         result.record(card, tuple(inputs), params)
     else:
-        result.origin = ("no_grad" if tracked and not recording.get() else "constant", card.name)
+        result.origin = ("no_grad" if tracked and not recording() else "constant", card.name)
     return result
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from functools import lru_cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent
@@ -17,14 +18,19 @@ APP = ROOT / "app.py"
 
 
 def kernel_folder() -> Path:
-    """Where generated kernels go: `MINIGRAD_CACHE`, the user's cache, or a temporary folder."""
+    """Where generated kernels go: `MINIGRAD_CACHE`, the user's cache, or a private folder."""
     asked = os.environ.get("MINIGRAD_CACHE")
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    for folder in (Path(asked) if asked else cache / "minigrad", Path(tempfile.gettempdir())):
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=folder):
-                return folder
-        except OSError:
-            continue
-    return Path(tempfile.mkdtemp())
+    folder = Path(asked) if asked else cache / "minigrad"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except OSError:
+        return _private_folder()
+
+
+@lru_cache
+def _private_folder() -> Path:
+    """A folder of this process's own: nobody else can have put a kernel there."""
+    return Path(tempfile.mkdtemp(prefix="minigrad-"))

@@ -75,10 +75,22 @@ def contribution_of(
 ) -> Array:
     """What one rule returns for upstream gradient g, before any reduction."""
     result = run_rule(card, name, rule, g, values, results)
+    if card.elementwise and result.ndim and result.shape != g.shape:
+        _refuse_larger(card, name, result.shape, g.shape)
     if rule.takes_g:
         return result
     with np.errstate(all="ignore"):
         return np.asarray(g * result)
+
+
+def _refuse_larger(card: Op, name: str, shape: tuple[int, ...], result: tuple[int, ...]) -> None:
+    """An elementwise rule gives a value per cell of the result: its shape must broadcast to it."""
+    lead = len(result) - len(shape)
+    if lead < 0 or any(n not in (1, r) for n, r in zip(shape, result[lead:], strict=True)):
+        raise ShapeError(
+            f"{card.name}, input {name}: the rule returned shape {shape}, which does not broadcast "
+            f"to the shape {result} of the op's result"
+        )
 
 
 def slope_of(card: Op, name: str, rule: Rule, g: Array, values: list[Any]) -> Array | None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from .check import gradcheck
+from .gradcheck import gradcheck
 from .report import Report
 from .tensor import Tensor, tensor
 

@@ -6,7 +6,7 @@ import inspect
 import sys
 from collections.abc import Callable
 from contextvars import ContextVar
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
@@ -19,37 +19,29 @@ from .store import GradStore
 
 Array = NDArray[Any]
 
-recording: ContextVar[bool] = ContextVar("minigradrecording", default=True)
+_pauses: ContextVar[int] = ContextVar("minigrad_pauses", default=0)  # no_grad blocks around us
+
+
+def recording() -> bool:
+    """False inside `no_grad`."""
+    return _pauses.get() == 0
 
 
 class no_grad:
-    """Record nothing inside: `with no_grad():`, or `@no_grad()` on a function or generator
-    function.
+    """Record nothing inside: `with no_grad():`, or `@no_grad()` on a function or a generator.
 
     Nests, and holds for the current thread or async task only.
     """
 
     def __enter__(self) -> None:
-        self._tokens = [*getattr(self, "_tokens", []), recording.set(False)]
+        _pauses.set(_pauses.get() + 1)
 
     def __exit__(self, *error: object) -> None:
-        recording.reset(self._tokens.pop())
+        _pauses.set(_pauses.get() - 1)
 
     def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
         if inspect.isgeneratorfunction(fn):
-
-            @wraps(fn)
-            def generate(*args: Any, **kwargs: Any) -> Any:
-                source = fn(*args, **kwargs)
-                while True:  # off while the generator runs, on again while its consumer does
-                    with no_grad():
-                        try:
-                            item = next(source)
-                        except StopIteration as stop:
-                            return stop.value
-                    yield item
-
-            return generate
+            return _paused_generator(fn)
 
         @wraps(fn)
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -57,6 +49,27 @@ class no_grad:
                 return fn(*args, **kwargs)
 
         return call
+
+
+def _paused_generator(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Off while the generator runs, on again while its consumer does."""
+
+    @wraps(fn)
+    def generate(*args: Any, **kwargs: Any) -> Any:
+        source = fn(*args, **kwargs)
+        resume = partial(next, source)
+        while True:
+            with no_grad():
+                try:
+                    item = resume()
+                except StopIteration as stop:
+                    return stop.value
+            try:
+                resume = partial(source.send, (yield item))
+            except BaseException as thrown:  # throw() and close() too go on to the generator
+                resume = partial(source.throw, thrown)
+
+    return generate
 
 
 class Tensor(Node):

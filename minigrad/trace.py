@@ -163,9 +163,9 @@ def _op_checks(tape: Tape, nodes: Sequence[TapeNode], events: Sequence[Event]) -
 
 
 def _leaf_checks(tape: Tape, seed: Any, events: Sequence[Event]) -> list[Check]:
-    replay = Replay(tape)
+    replay = Replay(tape, seed)
     reached = [e for e in events if isinstance(e, Reached)]
-    return [check_leaf(replay, e.node, e.name, seed, e.gradient) for e in reached]
+    return [check_leaf(replay, e.node, e.name, e.gradient) for e in reached]
 
 
 # --- source lines ---------------------------------------------------------------------------------

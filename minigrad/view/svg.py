@@ -52,8 +52,7 @@ def _clean(group: ElementTree.Element) -> None:
         group.set("data-node", re.sub(r"\D", "", title.text or ""))
         for name, text in zip(_LINES, group.findall(f"{{{_SVG}}}text"), strict=False):
             text.set("class", name)
-            if name == "stat":
-                text.text = ""
+            text.text = "" if name == "stat" else (text.text or "").strip()
     else:
         group.set("data-edge", group.get("id", ""))
         heads = group.findall(f"{{{_SVG}}}polygon")
