@@ -163,6 +163,7 @@ class Replay:
 
     def __init__(self, tape: Tape, seed: Array) -> None:
         self.nodes: list[Node] = []
+        self.values: list[Array] = []
         self.inputs: list[list[int | float]] = []
         self.seed = np.asarray(seed, np.float64)
         for node in tape.live:
@@ -172,11 +173,12 @@ class Replay:
                 wide = Node(widened(node._value), node._tracked, node.name, None)
             else:
                 refuse_stale(node)
-                y = self._forward(node, [n._value for n in self.nodes], inputs)
+                y = self._forward(node, self.values, inputs)
                 wide = Node(y, True, node.name, None)
                 given = (self.nodes[i] if isinstance(i, int) else i for i in inputs)
                 wide.record(node.card, tuple(given), node.params)
             self.nodes.append(wide)
+            self.values.append(wide._value)
         self.gradients, self.inner = exact_gradients(self.nodes[-1], self.seed)
 
     @staticmethod
@@ -195,7 +197,7 @@ class Replay:
                 downstream.append(n)
 
         def f(changed: Array) -> Array:
-            values = [node._value for node in self.nodes]
+            values = list(self.values)
             values[leaf] = changed
             for n in downstream:
                 values[n] = self._forward(self.nodes[n], values, self.inputs[n])

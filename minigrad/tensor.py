@@ -126,6 +126,10 @@ class Tensor(Node):
         """A writable copy of the values."""
         return self._value.copy()
 
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
+        """What `numpy.asarray` sees: the values, without the graph."""
+        return np.array(self._value, dtype=dtype) if copy is not False else self.data
+
     def item(self) -> float:
         """The value of a size-1 tensor as a Python number."""
         if self.size != 1:

@@ -192,3 +192,37 @@ def test_the_svg_has_classes_instead_of_colours_and_the_same_layout_every_time()
 
 def test_a_title_in_words() -> None:
     assert in_words(frames(broadcast_case())[3].title) == "the walk starts at L"
+
+
+def test_where_the_gradient_does_not_go_on_is_said_with_the_reason() -> None:
+    x = mg.tensor([1.0, 2.0], requires_grad=True)
+    h = (x * x).detach()
+    with mg.no_grad():
+        k = x * 3
+    text = mg.record((x * h * k * mg.tensor([1.0, 1.0], name="one")).sum()).text()
+    for sentence in (
+        "Nothing goes on to h: it was detached.",
+        "Nothing goes on to k: it was made inside no_grad.",
+        "Nothing goes on to one: it is a constant.",
+    ):
+        assert sentence in text
+
+
+def test_the_first_op_that_makes_nan_or_infinity_is_named() -> None:
+    x = mg.tensor([-4.0, 9.0], requires_grad=True)
+    made = [in_words(f.say) for f in frames(mg.record((mg.sqrt(x) * 2).sum()))]
+    assert [n for n, words in enumerate(made) if "finite numbers become NaN" in words] == [0]
+    y = mg.tensor([0.0, 4.0], requires_grad=True)
+    pulled = [in_words(f.say) for f in frames(mg.record((mg.sqrt(y) * 2).sum()))]
+    assert sum("a finite gradient becomes infinity" in words for words in pulled) == 1
+
+
+def test_a_weight_used_in_many_layers_is_drawn_with_long_edges() -> None:
+    x = mg.tensor([[1.0]], requires_grad=True)
+    w = mg.tensor([[0.5]], requires_grad=True)
+    y = x
+    for _ in range(40):
+        y = mg.tanh(y @ w)
+    drawn = payload(mg.record(y.sum(), checks=False))["svg"]
+    assert drawn.count('class="edge far tracked"') == 36
+    assert drawn.count("data-edge=") == 40 * 3 + 1

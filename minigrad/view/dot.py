@@ -14,6 +14,8 @@ from ..graph import TapeNode
 from ..trace import Trace
 from .parts import shape_text, short, size_of
 
+FAR = 8  # ranks an edge may span in the layout; longer ones cost Graphviz cubic time
+MANY = 60  # nodes from which the layout is told to be quick
 LONGEST = 28  # letters of a name that the graph shows; the whole name stands in the step card
 
 
@@ -29,12 +31,45 @@ class Stat:
     strength: float
 
 
+@dataclass(frozen=True, slots=True)
+class Far:
+    """An edge that is drawn over the finished layout: from operand to consumer."""
+
+    operand: int
+    consumer: int
+    argnum: int
+    kind: str
+
+
+def far_edges(trace: Trace) -> tuple[Far, ...]:
+    """The edges that span many ranks, such as a weight used at every layer of a deep graph."""
+    depth: list[int] = []
+    first: dict[int, int] = {}  # depth of the first use: a leaf is drawn just before it
+    far = []
+    for node in trace.nodes:
+        inputs = [i for i in node.inputs if isinstance(i, int)]
+        depth.append(1 + max((depth[i] for i in inputs), default=-1))
+        for k, i in enumerate(node.inputs):
+            if not isinstance(i, int):
+                continue
+            start = first.setdefault(i, depth[node.id]) - 1
+            if depth[node.id] - start > FAR:
+                far.append(Far(i, node.id, k, _edge_kind(trace, i)))
+    return tuple(far)
+
+
+def _edge_kind(trace: Trace, operand: int) -> str:
+    return "constant" if trace.nodes[operand].kind == "constant" else "tracked"
+
+
 def dot(trace: Trace) -> str:
     """The graph from left to right: per node op → name, shape and room for its numbers; per use an
     edge.
     """
+    quick = {"nslimit": "1", "nslimit1": "1", "mclimit": "0.3", "splines": "line"}
     drawn = graphviz.Digraph(
-        graph_attr={"rankdir": "LR", "nodesep": "0.25", "ranksep": "0.4", "pad": "0.1"},
+        graph_attr={"rankdir": "LR", "nodesep": "0.25", "ranksep": "0.4", "pad": "0.1"}
+        | (quick if len(trace.nodes) > MANY else {}),
         node_attr={
             "shape": "box",
             "style": "rounded",
@@ -49,10 +84,11 @@ def dot(trace: Trace) -> str:
         room = max((s.text for s in stats), key=len, default="")
         lines = (_roomy(label(trace, node)), shape_line(node), _roomy(room))
         drawn.node(f"n{node.id}", "\\n".join(map(escaped, lines)), **{"class": node.kind})
+    apart = {(far.consumer, far.argnum) for far in far_edges(trace)}
     for node in trace.nodes:
         for k, i in enumerate(node.inputs):
-            if isinstance(i, int):
-                kind = "constant" if trace.nodes[i].kind == "constant" else "tracked"
+            if isinstance(i, int) and (node.id, k) not in apart:
+                kind = _edge_kind(trace, i)
                 copied = _copied(trace, node, i)
                 note = {"label": escaped(f" {copied} ")} if copied else {}
                 drawn.edge(f"n{i}", f"n{node.id}", id=f"{node.id}-{k}", **{"class": kind}, **note)

@@ -10,7 +10,7 @@ from .parts import Frame, Grid, Letters, Math, Name, Part, Sign, Text, short
 from .proof import proof_of
 from .pulled import ledger_of, pull_frame
 from .sources import axes, made_of
-from .words import along, common, copied_axes, operands_in, word_of
+from .words import along, common, copied_axes, finite, odd, operands_in, word_of
 
 CONTRIBUTIONS = 4  # contributions written side by side when a leaf is reached
 
@@ -44,6 +44,8 @@ def forward(trace: Trace, step: Step) -> Frame:
         say += [" and " if n else "", Name(name)]
     if saved:
         say.append(".")
+    if not finite(node.value) and all(finite(trace.nodes[i].value) for i in inputs):
+        say += [" Here finite numbers become ", Name(odd(node.value)), "."]
     return Frame(
         **common(trace, step),
         tick=node.name,

@@ -13,7 +13,7 @@ from ..events import WHOLE, Summary, array_out
 from ..numeric import Verdict
 from ..paths import ASSETS
 from ..trace import Trace
-from .dot import all_stats, dot
+from .dot import all_stats, dot, far_edges
 from .formula import mathml
 from .frame import frames
 from .parts import (
@@ -66,7 +66,7 @@ def payload(trace: Trace) -> Json:
         "name": trace.nodes[-1].name,
         "summary": summary(trace),
         "legend": markup(LEGEND),
-        "svg": svg(dot(trace)),
+        "svg": svg(dot(trace), far_edges(trace)),
         "code": _code(trace),
         "nodes": [
             {

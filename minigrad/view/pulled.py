@@ -4,10 +4,10 @@ contribution.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from ..compare import Check
-from ..events import Accumulated, Pulled, Reduced
+from ..events import Accumulated, Pulled, Reduced, Stopped
 from ..graph import TapeNode
 from ..trace import Step, Trace
 from .formula import bar_tex, bar_text, named
@@ -25,7 +25,7 @@ from .parts import (
 )
 from .proof import proof_of
 from .sources import axes, from_jacobian, from_letters, reduction
-from .words import along, common, operands_in, which, word_of
+from .words import along, common, finite, odd, operands_in, which, word_of
 
 JACOBIAN = 12  # rows and columns of a Jacobian that is still shown
 
@@ -70,7 +70,7 @@ def pull_frame(trace: Trace, step: Step) -> Frame:
             f" was copied along {along(reduced.axes)}, so its copies' gradients are added up.",
         ]
         total = rf"\sum_{{\text{{{along(reduced.axes)}}}}} "
-    say += [" ", Math(f"{there} {equals} {total}{product}")]
+    say += [" ", Math(f"{there} {equals} {total}{product}"), *_warnings(trace, step, pulled)]
     return Frame(
         **common(trace, step),
         tick=f"{node.op} → {receiver.name}",
@@ -84,6 +84,23 @@ def pull_frame(trace: Trace, step: Step) -> Frame:
         proof=proof_of(trace, step.check, receiver, "this op alone"),
         ledger=ledger_of(trace, step, receiver),
     )
+
+
+WHY = {
+    "constant": "it is a constant",
+    "detached": "it was detached",
+    "no_grad": "it was made inside no_grad",
+}
+
+
+def _warnings(trace: Trace, step: Step, pulled: Pulled) -> Iterator[str | Name | Math]:
+    """Where the gradient does not go on, and where it first stops being a finite number."""
+    for event in step.events:
+        if isinstance(event, Stopped):
+            why = WHY.get(event.reason, event.reason)
+            yield from (" Nothing goes on to ", Name(trace.nodes[event.input].name), f": {why}.")
+    if not finite(pulled.contribution) and finite(pulled.upstream):
+        yield from (" Here a finite gradient becomes ", Name(odd(pulled.contribution)), ".")
 
 
 def _factor(tex: str) -> str:

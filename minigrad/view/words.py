@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from ..events import Summary
 from ..graph import TapeNode
 from ..trace import Step, Trace
 from .formula import name_tex
@@ -59,3 +62,15 @@ def which(node: TapeNode, argnum: int) -> str:
     if len(node.inputs) == 1:
         return ""
     return f", its {ORDINALS[argnum] if argnum < len(ORDINALS) else f'{argnum + 1}th'} input"
+
+
+def finite(array: Any) -> bool:
+    """Whether an array, or what is known of a large one, holds finite numbers only."""
+    return bool(np.isfinite(array.mean if isinstance(array, Summary) else array).all())
+
+
+def odd(array: Any) -> str:
+    """What an array holds instead of finite numbers: NaN, or infinity."""
+    return (
+        "NaN" if np.isnan(array.mean if isinstance(array, Summary) else array).any() else "infinity"
+    )
