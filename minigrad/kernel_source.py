@@ -91,11 +91,8 @@ def reduce({arrays}, _total, _lost):
                 _term = np.float64({term})
                 _before = _total[_i, _j, _k]
                 _after = _before + _term
-                if np.isfinite(_after):
-                    if abs(_before) >= abs(_term):
-                        _lost[_i, _j, _k] += (_before - _after) + _term
-                    else:
-                        _lost[_i, _j, _k] += (_term - _after) + _before
+                _added = _after - _before
+                _lost[_i, _j, _k] += (_before - (_after - _added)) + (_term - _added)
                 _total[_i, _j, _k] = _after
 '''
 

@@ -5,7 +5,7 @@ alike. Small arrays run it in NumPy. For large ones its source becomes a loop th
 gradient and saved values once and does slope × upstream × broadcast reduction × accumulation on the
 way, without temporaries. The loop is generated into a real file named after its own text, so Numba
 keeps the machine code on disk and an edited rule is never served an old kernel. Sums are
-compensated (Neumaier 1974), so a million rows lose nothing against NumPy.
+compensated (Knuth 1969), so a million rows lose nothing against NumPy.
 
 `MINIGRAD_JIT=0` switches it off; whatever cannot be compiled runs in NumPy, and `why_not` says why.
 """
@@ -31,7 +31,7 @@ from .kernel_source import NoKernel, kernel_source
 from .paths import kernel_folder
 
 Array = NDArray[Any]
-LARGE = (
+LARGE = 2**20  # cells from which a compiled loop beats NumPy (measured by benchmarks/crossover.py)
     65_536  # cells from which a compiled loop beats NumPy's temporaries (benchmarks/crossover.py)
 )
 _AXES = 3  # adjacent axes are merged first; what still has more runs in NumPy
@@ -181,7 +181,8 @@ def fused(
 
     def add_sums(into: Array) -> None:
         reduce(*work)
-        into += (sums[0] + sums[1]).astype(into.dtype)
+        total, lost = sums  # what an infinity "lost" is NaN, and no correction
+        into += np.where(np.isfinite(lost), total + lost, total).astype(into.dtype)
 
     return add_sums
 

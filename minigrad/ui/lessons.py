@@ -36,8 +36,10 @@ def _lessons() -> list[Lesson]:
 def page() -> None:
     """Draw the page."""
     st.html(TIGHT)
-    head = st.container(horizontal=True, vertical_alignment="center")
-    title = head.container()
+    head = st.container(
+        horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"
+    )
+    title = head.container(width="content")
     with head:
         lesson = _chosen_lesson(_lessons())
     title.header(lesson.title)

@@ -20,8 +20,11 @@ def edit(name: str, default: Array, key: str) -> Array:
     """A table for one input. What is typed wrongly is named below it, and the last good values stay
     in use.
     """
+    if not default.size:
+        st.caption(f"**{_plain(name)}** · {shape_text(default.shape)} · empty, nothing to edit")
+        return default
     columns = default.shape[-1] if default.ndim else 1
-    rows = default.reshape(-1, columns) if default.size else default.reshape(0, columns)
+    rows = default.reshape(-1, columns)
     lead = default.shape[:-1]
     frame = pd.DataFrame(
         [[_written(v) for v in row] for row in rows],

@@ -38,7 +38,7 @@ def pull_frame(trace: Trace, step: Step) -> Frame:
     here, there = bar_tex(node.name), bar_tex(receiver.name)
     rule = named(pulled.tex, words)
     accumulated = next((e for e in step.events if isinstance(e, Accumulated)), None)
-    equals = "=" if accumulated is None or accumulated.expected == 1 else "{+}{=}"
+    equals = "=" if accumulated is None or accumulated.expected == 1 else r"\;\text{+=}\;"
     say: list[str | Name | Math]
     if pulled.local is not None:
         by = words[node.operands[pulled.argnum]]
@@ -70,7 +70,7 @@ def pull_frame(trace: Trace, step: Step) -> Frame:
             f" was copied along {along(reduced.axes)}, so its copies' gradients are added up.",
         ]
         total = rf"\sum_{{\text{{{along(reduced.axes)}}}}} "
-    say += [" ", Math(f"{there} {equals} {total}{product}"), *_warnings(trace, step, pulled)]
+    say += [" ", Math(f"{there} {equals} {total}{product}"), ".", *_warnings(trace, step, pulled)]
     return Frame(
         **common(trace, step),
         tick=f"{node.op} → {receiver.name}",
