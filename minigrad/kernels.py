@@ -31,9 +31,7 @@ from .kernel_source import NoKernel, kernel_source
 from .paths import kernel_folder
 
 Array = NDArray[Any]
-LARGE = 2**20  # cells from which a compiled loop beats NumPy (measured by benchmarks/crossover.py)
-    65_536  # cells from which a compiled loop beats NumPy's temporaries (benchmarks/crossover.py)
-)
+LARGE = 2**20  # cells from which a loop beats NumPy; measured by benchmarks/crossover.py
 _AXES = 3  # adjacent axes are merged first; what still has more runs in NumPy
 
 
