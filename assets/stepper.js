@@ -340,7 +340,7 @@ function viewport(port, drawing) {
   /** The panel takes the height that the graph needs, and a row of its own if the graph is wide; what does not fit is panned to. */
   function resize() {
     const row = port.closest(".two");
-    row.classList.toggle("alone", !row.querySelector(".code") || whole.width * readable > row.clientWidth * 0.68);
+    row.classList.toggle("alone", !row.querySelector(".code") || whole.width * readable > row.clientWidth * 0.75);
     const wanted = clamp((port.clientWidth - MARGIN) / whole.width, readable, most) * whole.height + MARGIN;
     port.style.minHeight = `${clamp(wanted, 180, 420)}px`;
     Object.assign(room, { width: port.clientWidth - MARGIN, height: port.clientHeight - MARGIN });

@@ -108,7 +108,7 @@ def escaped(text: str) -> str:
 
 def _roomy(text: str) -> str:
     """With room to spare: names are drawn bold, and the reader's font may be wider."""
-    return text + " " * (2 + len(text) // 6)
+    return text + " " * (1 + len(text) // 8)
 
 
 def _clipped(name: str) -> str:
