@@ -13,8 +13,9 @@ Dim = int | tuple[int, ...] | None
 
 
 def axes_of(name: str, dim: Any, shape: Shape) -> tuple[int, ...]:
-    """`dim` (None: all) as a tuple of axes 0 … n-1. Raises ShapeError for an axis that is not
-    there, or named twice.
+    """`dim` (None: all) as a tuple of axes 0 … n-1.
+
+    Raises ShapeError for an axis that is not there, or named twice.
     """
     axes: list[int] = []
     for d in (
@@ -36,9 +37,7 @@ def _axes(shape: Shape) -> str:
 
 
 def sizes_of(name: str, shape: Any) -> Shape:
-    """A shape argument, an int or a sequence of ints, as a tuple. Raises ShapeError for anything
-    else.
-    """
+    """A shape argument, an int or ints, as a tuple. Raises ShapeError for anything else."""
     sizes = shape if isinstance(shape, (tuple, list)) else (shape,)
     for size in sizes:
         if not isinstance(size, (int, np.integer)) or isinstance(size, bool) or size < -1:

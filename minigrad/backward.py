@@ -1,5 +1,4 @@
-"""The walk: it takes nodes in reverse-topological order, pulls gradients back, reduces and
-accumulates them.
+"""The walk: in reverse-topological order it pulls back, reduces and accumulates.
 
 `_walk` alone owns order, store, consume and accumulate. What happens at one node has two bodies,
 which call the same executor and so give the same gradients: `_Narrate` tells every step as events,
@@ -40,9 +39,7 @@ class _Visit(Protocol):
 
 
 class _Fuse:
-    """Silent: no events; a large elementwise input is one compiled pass into the store's own
-    buffer.
-    """
+    """Silent: no events, and a large elementwise input is one compiled pass."""
 
     def __init__(self, wanted: Iterable[Node] = ()) -> None:
         self.wanted = {node.id for node in wanted}
@@ -177,9 +174,7 @@ def _walk(root: Node, seed: Array, visit: _Visit) -> Iterator[Event]:
 
 
 def seed_for(root: Node, gradient: ArrayLike | Node | None) -> Array:
-    """The first gradient: ones for a size-1 value, or what was passed, in the value's shape and
-    dtype.
-    """
+    """The first gradient, in the value's shape and dtype: ones, or what was passed."""
     value, name = root._value, root.name or "the value"
     if not root._tracked:
         raise GraphError(
@@ -207,8 +202,7 @@ def seed_for(root: Node, gradient: ArrayLike | Node | None) -> Array:
 
 
 def walk(root: Node, gradient: ArrayLike | Node | None = None) -> Iterator[Event]:
-    """The backward pass as a stream of events (minigrad.events), one at a time and lazily; touches
-    no `.grad`.
+    """The backward pass as a stream of events, one at a time and lazily; touches no `.grad`.
 
     gradient: the seed, of the root's shape; ones by default for a size-1 root. Pausing is not
     calling `next`; two walks may interleave. Raises GraphError, ShapeError or DtypeError at once
@@ -237,9 +231,7 @@ def gradients(
 def grad(
     root: Node, nodes: Iterable[Node], gradient: ArrayLike | Node | None = None
 ) -> tuple[Array | None, ...]:
-    """The gradients of `root` by each of `nodes`, as arrays; None where unreachable. Touches no
-    `.grad`.
-    """
+    """The gradients of `root` by each of `nodes`; None where unreachable. Touches no `.grad`."""
     wanted = list(nodes)
     found = {node.id: g for node, g in gradients(root, gradient, wanted)}
     return tuple(np.array(found[n.id]) if n.id in found else None for n in wanted)

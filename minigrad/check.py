@@ -1,5 +1,4 @@
-"""The numeric check, at two levels: one op alone (its rule against its own forward), and the whole
-graph.
+"""The numeric check, at two levels: one op alone, and the whole graph.
 
 A wrong rule is blamed at its op, its damage is seen at the leaves, and a correct op is never
 blamed. Everything runs in float64 on copies; parameters, constants and detached values stay as
@@ -47,8 +46,7 @@ def check_input(
     recorded: Array | None = None,
     **places: Any,
 ) -> Check:
-    """Check the rule of one input against the op's own forward, for upstream gradient g and for a
-    random one.
+    """Check the rule of one input against the op's own forward, for g and for a random upstream.
 
     recorded: the reduced gradient that the walk gave, if there is one. Raises RuleError or
     ShapeError as the walk would.
@@ -98,8 +96,7 @@ def check_input(
 
 
 def check_op(op: Any, seed: int = 0) -> Report:
-    """Check every rule of one op on its declared domain, with random upstream gradients, and its
-    forward.
+    """Check every rule of one op on its declared domain, and its forward.
 
     op: a name from the registry, an op function, or a card. Raises KeyError-free GraphError for an
     unknown name.

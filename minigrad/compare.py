@@ -1,6 +1,4 @@
-"""One gradient beside its numeric slope: Check, the verdict on one input, and Report, a table of
-them.
-"""
+"""One gradient beside its numeric slope: Check, the verdict on one input."""
 
 from __future__ import annotations
 
@@ -189,8 +187,10 @@ def check(
     inner: float = 0.0,
     **places: Any,
 ) -> Check:
-    """Judge the gradient of one input. exact: float64 gradients per row of weights; recorded: what
-    the walk gave; inner: see `numeric.slopes`.
+    """Judge the gradient of one input.
+
+    exact: float64 gradients per row of weights. recorded: what the walk gave. inner: see
+    `numeric.slopes`.
     """
     if not np.array_equal(f(x), f(x), equal_nan=True):
         return Check(

@@ -23,9 +23,7 @@ Sample = tuple[tuple[Array, ...], dict[str, Any]]  # operands and parameters of 
 
 @dataclass(frozen=True)
 class Domain:
-    """Where the cells of one operand may lie: in words, and as a draw of float64 cells of a given
-    shape.
-    """
+    """Where the cells of one operand may lie: in words, and as a draw of float64 cells."""
 
     words: str
     draw: Callable[[Rng, tuple[int, ...]], Array]
@@ -72,9 +70,7 @@ _SHAPES: dict[int, list[tuple[tuple[int, ...], ...]]] = {
 
 
 def samples(card: Op, seed: int = 0) -> Iterator[Sample]:
-    """Calls on the card's declared domain: scalars, matrices, broadcast pairs; or the card's own
-    cases.
-    """
+    """Calls on the card's domain: scalars, matrices, broadcast pairs; or its own cases."""
     rng = np.random.default_rng(seed)
     if isinstance(card.domain, Cases):
         yield from card.domain.draw(rng)

@@ -185,9 +185,7 @@ def number_in(value: object) -> float:
 
 
 def array_out(array: Any, full: bool = False) -> dict[str, Any]:
-    """An array as JSON: {"shape", "dtype", "data"}, or its corner and summary above 4,096 cells
-    unless `full`.
-    """
+    """An array as JSON: {"shape", "dtype", "data"}; a corner above 4,096 cells unless `full`."""
     if not isinstance(array, Summary) and (full or array.size <= WHOLE):
         cells = array.ravel().tolist()
         if array.dtype.kind == "f" and not np.isfinite(array).all():

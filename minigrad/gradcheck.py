@@ -16,8 +16,7 @@ from .tensor import Tensor, no_grad, tensor
 
 
 def gradcheck(fn: Callable[..., Any], inputs: Sequence[Tensor]) -> Report:
-    """Check the gradients of `fn(*inputs)` by every input that requires one, against central
-    differences.
+    """Check the gradients of `fn(*inputs)` against central differences.
 
     fn takes tensors and returns a tensor of any shape (anything but a scalar is weighted by fixed
     random numbers). It is called again on float64 copies, so the inputs are never touched. A

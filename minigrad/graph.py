@@ -1,5 +1,4 @@
-"""The graph that the forward pass leaves behind: Node, the order of the walk, and Tape, its frozen
-record.
+"""The graph that the forward pass leaves behind: Node, the order of the walk, Tape.
 
 A node is always newer than its inputs, so descending creation id IS a reverse-topological order: no
 recursion, no marking of temporary states, a chain of a million ops is just a long list.
@@ -28,9 +27,7 @@ _ids = itertools.count()  # never reused, so nothing can be paired with a dead n
 
 
 class Node:
-    """A value in the graph. A leaf has no op; an op's result keeps its card, operands and
-    parameters.
-    """
+    """A value in the graph; an op's result keeps its card, operands and parameters."""
 
     __slots__ = (
         "__weakref__",
@@ -134,9 +131,7 @@ class TapeNode:
 
 
 class Tape:
-    """The record of a graph that ends in `root`: every node that reaches it, constants too, oldest
-    first.
-    """
+    """The frozen record of a graph: every node that reaches `root`, constants too, oldest first."""
 
     def __init__(self, root: Node) -> None:
         seen = {root.id: root}
@@ -191,9 +186,7 @@ def _shape(operand: Node | float) -> tuple[int, ...]:
 
 
 def label(node: Node, place: int) -> str:
-    """The name given to a node, else the variable it was assigned to, else v and its place on the
-    tape.
-    """
+    """The name given to a node, else the variable it was assigned to, else v and its place."""
     return node.name or assigned_name(node.where) or f"v{place}"
 
 
@@ -230,9 +223,7 @@ def _stores(code: CodeType) -> dict[int, str]:
 
 
 def assigned_name(where: Where | None) -> str | None:
-    """`y` if the op was called in `y = a * b`: the instruction after the call stores its result
-    there.
-    """
+    """`y` for an op called in `y = a * b`: the next instruction stores its result there."""
     if where is None:
         return None
     name = _stores(where[0]).get(where[1])

@@ -18,9 +18,7 @@ class NoKernel(Exception):
 
 
 def rule_source(fn: Callable[..., Any]) -> str:
-    """The rule as one expression, `1 - y * y`, read from its file. Raises NoKernel if there is none
-    to read.
-    """
+    """The rule as one expression, `1 - y * y`, read from its file. Raises NoKernel."""
     code: CodeType = fn.__code__
     try:
         tree = ast.parse(inspect.getsource(inspect.getmodule(code) or fn))
@@ -46,9 +44,7 @@ def rule_source(fn: Callable[..., Any]) -> str:
 
 
 def _constants(fn: Callable[..., Any], expression: str) -> str:
-    """Assignments for the plain numbers the expression takes from its surroundings, as they are
-    now. Raises NoKernel for anything else.
-    """
+    """Assignments for the numbers the expression takes from around it. Raises NoKernel."""
     names = {n.id for n in ast.walk(ast.parse(expression)) if isinstance(n, ast.Name)}
     outer = {**fn.__globals__, **inspect.getclosurevars(fn).nonlocals}
     rows = []

@@ -36,9 +36,7 @@ _AXES = 3  # adjacent axes are merged first; what still has more runs in NumPy
 
 
 def select(condition: Any, chosen: Any, other: Any) -> Any:
-    """`chosen` where the condition holds, else `other`: for arrays, and for scalars inside a
-    kernel.
-    """
+    """`chosen` where the condition holds, else `other`: for arrays, and scalars in a kernel."""
     return np.where(condition, chosen, other)
 
 
@@ -100,9 +98,7 @@ def compiled(
 
 
 def _merged(arrays: list[Array], shape: tuple[int, ...]) -> list[Array] | None:
-    """The arrays, broadcast to `shape`, on at most three axes: neighbours merge where every array
-    allows it.
-    """
+    """The arrays on at most three axes: neighbours merge where every array allows it."""
     sizes: list[int] = []
     strides: list[list[int]] = []
     for axis, size in enumerate(shape):
@@ -126,9 +122,7 @@ def _merged(arrays: list[Array], shape: tuple[int, ...]) -> list[Array] | None:
 
 
 def _spread(array: Array, shape: tuple[int, ...]) -> Array:
-    """A writable view of `array` in `shape`; broadcast axes have stride 0, so writing there adds
-    up.
-    """
+    """A writable view in `shape`; broadcast axes have stride 0, so writing there adds up."""
     lead = (1,) * (len(shape) - array.ndim) + array.shape
     full = array.reshape(lead)
     strides = [0 if n == 1 else s for n, s in zip(lead, full.strides, strict=True)]
@@ -143,8 +137,7 @@ def fused(
     values: Sequence[Any],
     shape: tuple[int, ...],
 ) -> Callable[[Array], None] | None:
-    """A call that adds an elementwise rule's contribution, reduced to `shape`, into an array; None:
-    use NumPy.
+    """A call that adds a rule's contribution, reduced to `shape`, into an array; or None.
 
     g: the upstream gradient, float32 or float64, of the result's shape. values: what the rule
     reads, arrays of g's dtype or numbers, each broadcasting to g's shape. The array to add into is

@@ -144,9 +144,7 @@ def read_lesson(path: Path) -> Lesson:
 
 
 def run_case(lesson: Lesson, case: Case, values: Mapping[str, Array] | None = None) -> Run:
-    """Run the intro and one case, cell by cell, in a namespace of its own; stops at the first
-    error.
-    """
+    """Run the intro and one case in a namespace of its own; stops at the first error."""
     run = Run(values or {})
     namespace: dict[str, Any] = {"__name__": f"lesson_{lesson.slug}"}
     with running(run):
@@ -191,9 +189,7 @@ def _split(tree: ast.Module) -> tuple[ast.Module, ast.Expression | None]:
 
 
 def parse_table(name: str, rows: Sequence[Sequence[Any]], shape: tuple[int, ...]) -> Array:
-    """Typed cells as an array of `shape`. Raises LessonError naming the first cell that is not a
-    finite number.
-    """
+    """Typed cells as an array of `shape`. Raises LessonError naming the first wrong cell."""
     numbers = np.zeros(len(rows) * len(rows[0]) if rows else 0)
     flat = [cell for row in rows for cell in row]
     for k, typed in enumerate(flat):

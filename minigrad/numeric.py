@@ -49,9 +49,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """One measured slope: value, error estimate, the slopes to either side, and whether a kink is
-    `near` or `here`.
-    """
+    """One measured slope: value, error estimate, both sides, and a kink `near` or `here`."""
 
     value: float
     error: float
@@ -83,9 +81,7 @@ def power_of_two(size: float) -> float:
 
 
 def _meet(weights: Array, outputs: Array) -> Array:
-    """Σ weight · output for every row of weights; an output of weight 0 does not count, not even
-    NaN.
-    """
+    """Σ weight · output per row of weights; what has weight 0 does not count, not even NaN."""
     with np.errstate(all="ignore"):
         met: Array = np.where(weights == 0, 0.0, weights * outputs).sum(axis=1)
     return met

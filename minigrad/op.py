@@ -1,5 +1,4 @@
-"""Op: one card per op. It says what the op computes, how its gradient is pulled back, and what that
-saves.
+"""Op: one card per op: what it computes, how its gradient is pulled back, what that saves.
 
 A card is declared once, with `@elementwise` or `@op`, and read by everybody: the engine runs it,
 the checker samples its domain, the stepper shows its formulas. The parameter names of a rule say
@@ -93,8 +92,9 @@ class Op:
         return tuple(n for n in names if n == "y" or n in self.inputs)
 
     def bind(self, args: tuple[Any, ...], kwargs: Values) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Split a call into operands and parameters, in PyTorch's order; a lone parameter may be
-        spread.
+        """Split a call into operands and parameters, in PyTorch's order.
+
+        A lone parameter may be spread: `reshape(x, 2, 3)`. Raises ArgumentError.
         """
         count = len(self.inputs)
         if len(args) == count and not kwargs and not self.params:
@@ -143,8 +143,7 @@ def elementwise(
     cost: str = "memory",
     reference: Callable[..., Any] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declare an elementwise op: every cell of the result depends on one cell of each (broadcast)
-    operand.
+    """Declare an elementwise op: a cell of the result depends on one cell of each operand.
 
     tex: the formula of the op. partials: input -> (rule, its formula); a rule without `g` is the
     local slope, a rule with `g` returns the contribution itself (write ops that SELECT this way: a

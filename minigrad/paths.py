@@ -1,6 +1,4 @@
-"""Where assets, lessons and the app lie: in the checkout, or inside the wheel
-(`minigrad/_bundled`).
-"""
+"""Where assets, lessons and the app lie: in the checkout, or inside the wheel."""
 
 from __future__ import annotations
 

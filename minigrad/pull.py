@@ -1,6 +1,4 @@
-"""The executor: one rule, one input. Both bodies of the walk and the numeric check call it, so all
-agree.
-"""
+"""The executor: one rule, one input. The walk and the numeric check both call it."""
 
 from __future__ import annotations
 
@@ -21,9 +19,7 @@ Results = dict[int, Any]  # of rules that serve several inputs: such a rule runs
 
 
 def lend(card: Op, array: Any) -> Any:
-    """What a rule may read. A stranger's rule gets arrays it cannot write into, others will read
-    them too.
-    """
+    """What a rule may read: a stranger's gets arrays it cannot write into."""
     if card.ours or not isinstance(array, np.ndarray):
         return array
     view = array.view()
@@ -104,9 +100,7 @@ def slope_of(card: Op, name: str, rule: Rule, g: Array, values: list[Any]) -> Ar
 def axes_to_reduce(
     card: Op, name: str, contribution: tuple[int, ...], shape: tuple[int, ...]
 ) -> tuple[int, ...]:
-    """The axes that broadcasting copied: leading ones, and those of size 1. Raises ShapeError if
-    the rule is wrong.
-    """
+    """The axes that broadcasting copied: leading ones, and those of size 1. Raises ShapeError."""
     if contribution == shape:
         return ()
     lead = len(contribution) - len(shape)
@@ -177,9 +171,7 @@ class Pull:
 
 
 def pulls(node: Node, g: Array) -> Iterator[Pull]:
-    """What is to be pulled back from `node`, in argument order. Raises RuleError where a tracked
-    input has no rule.
-    """
+    """What is to be pulled back from `node`, in argument order. Raises RuleError."""
     card = node.card
     assert card is not None
     operands = [i._value if isinstance(i, Node) else i for i in node._inputs]

@@ -1,5 +1,6 @@
-"""The reference table: four small graphs whose eight gradients are known, each beside a central
-difference. `python -m minigrad check` prints it, the first lesson steps through it.
+"""The reference table: four small graphs whose eight gradients are known.
+
+`python -m minigrad check` prints it, the first lesson steps through it.
 """
 
 from __future__ import annotations

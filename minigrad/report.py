@@ -13,9 +13,7 @@ from .numeric import Verdict
 
 @dataclass(frozen=True)
 class Report:
-    """The checks of one function or op. True if every verdict is ✓ or ∧; False too if there is
-    none.
-    """
+    """The checks of one function or op; true if there are some and every verdict is ✓ or ∧."""
 
     title: str
     checks: tuple[Check, ...]
@@ -30,9 +28,7 @@ class Report:
 
     @property
     def worst(self) -> Check | None:
-        """The check with the gravest verdict, then the largest difference; None if nothing was
-        checked.
-        """
+        """The check with the gravest verdict, then the largest difference, if there is one."""
         return max(self.checks, key=lambda c: (GRAVITY[c.verdict], c.max_difference), default=None)
 
     def table(self) -> str:

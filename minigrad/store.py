@@ -13,9 +13,7 @@ Array = NDArray[Any]
 
 
 class GradStore:
-    """Gradients by tensor: `store[x]` is an array of x's shape and dtype, or None where nothing
-    arrived.
-    """
+    """Gradients by tensor: `store[x]` is an array like x, or None where nothing arrived."""
 
     def __init__(self) -> None:
         self._arrays: dict[int, Array] = {}

@@ -104,9 +104,7 @@ class Tensor(Node):
 
     @property
     def grad(self) -> Array | None:
-        """A leaf's finished gradient, in its shape and dtype; None before backward, and where
-        nothing arrived.
-        """
+        """A leaf's finished gradient, in its shape and dtype; None where nothing arrived."""
         return self._grad
 
     @property
@@ -145,9 +143,7 @@ class Tensor(Node):
         return constant
 
     def assign_(self, values: ArrayLike) -> Tensor:
-        """Replace a leaf's values by others of the same shape. Graphs made before can no longer be
-        walked.
-        """
+        """Replace a leaf's values; graphs made before can no longer be walked."""
         if not self.is_leaf:
             raise GraphError(
                 f"assign_: only a leaf can be assigned, this tensor is the result of {self.op}"
@@ -231,8 +227,7 @@ def array_of(values: Any, dtype: DTypeLike | None, who: str) -> Array:
 def tensor(
     data: Any, requires_grad: bool = False, name: str | None = None, dtype: DTypeLike | None = None
 ) -> Tensor:
-    """A leaf (requires_grad=True) or a constant, from numbers, nested lists or an array, which is
-    copied.
+    """A leaf (requires_grad=True) or a constant, from numbers, nested lists or an array.
 
     Python numbers become float64, arrays keep their dtype unless `dtype` says otherwise. Raises
     DtypeError for anything that is no array of real numbers, and for integers or booleans that

@@ -58,9 +58,7 @@ class Source:
 
 
 class Trace:
-    """A recorded run. `nodes` is the tape, `events` every event, `checks` one per pulled step and
-    per leaf.
-    """
+    """A recorded run: `nodes` (the tape), `events`, and `checks`, per pulled step and per leaf."""
 
     def __init__(
         self,
@@ -121,8 +119,7 @@ def _steps(
 
 
 def record(loss: Tensor, gradient: ArrayLike | None = None, checks: bool = True) -> Trace:
-    """Walk back from `loss` and keep everything: every event, and a numeric check of each step and
-    each leaf.
+    """Walk back from `loss` and keep everything: every event, each step and leaf checked.
 
     gradient: the seed, as in `backward`. checks=False leaves the numeric checks out. Touches no
     `.grad`.
@@ -178,9 +175,7 @@ def _local(node: TapeNode) -> TapeNode:
 
 
 def _quote(nodes: Sequence[TapeNode]) -> Source | None:
-    """The lines of the file most nodes were made in; all of a short one, else from the first to the
-    last used.
-    """
+    """The lines of the file most nodes were made in: all of a short one, else those around."""
     files = Counter(n.line[0] for n in nodes if n.line)
     if not files:
         return None

@@ -1,6 +1,4 @@
-"""Trace files: a trace as one JSON object, written whole or not at all, and read without trusting
-it.
-"""
+"""Trace files: a trace as one JSON object, written whole or not at all, read without trust."""
 
 from __future__ import annotations
 
@@ -37,9 +35,7 @@ FORMAT = "minigrad-trace"
 
 
 def save_trace(trace: Trace, path: str | os.PathLike[str], full: bool = False) -> None:
-    """Write the trace as JSON, under a temporary name first. full: large arrays whole, not as a
-    corner.
-    """
+    """Write the trace as JSON, under a temporary name first. full: large arrays whole."""
     target = Path(path)
     text = json.dumps(to_json(trace, full), allow_nan=False)
     descriptor, draft = tempfile.mkstemp(
@@ -125,9 +121,7 @@ def _check_in(data: Any) -> Check:
 
 
 def load_trace(path: str | os.PathLike[str]) -> Trace:
-    """Read a trace file. Raises TraceError, in one sentence, for anything that is not a sound trace
-    of this version.
-    """
+    """Read a trace file. Raises TraceError, in one sentence, for anything unsound."""
     name = Path(path).name
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))

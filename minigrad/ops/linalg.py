@@ -80,9 +80,7 @@ def _cases(rng: Rng) -> Iterator[Sample]:
     },
 )
 def matmul(a: Any, b: Any) -> Any:
-    """The matrix product a b over the last two axes; batch axes broadcast; vectors work on either
-    side.
-    """
+    """The matrix product a b over the last two axes; batches broadcast, vectors are fine."""
     if np.ndim(a) == 0 or np.ndim(b) == 0:
         raise ShapeError(
             f"matmul: a {np.shape(a)} and b {np.shape(b)} must have axes; use * with a scalar"

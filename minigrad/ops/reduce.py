@@ -1,6 +1,4 @@
-"""Reductions over some axes: dim is None (all), an int or a tuple, negative ones count from the
-end.
-"""
+"""Reductions over some axes: dim is None (all), an int or a tuple; negative ones count back."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The stepper as a Streamlit component: the same module and style that notebooks and HTML files
-use.
-"""
+"""The stepper as a Streamlit component: the module and style that HTML files use too."""
 
 from __future__ import annotations
 

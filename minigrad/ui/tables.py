@@ -17,8 +17,9 @@ Array = NDArray[Any]
 
 
 def edit(name: str, default: Array, key: str) -> Array:
-    """A table for one input. What is typed wrongly is named below it, and the last good values stay
-    in use.
+    """A table for one input.
+
+    What is typed wrongly is named below it, and the last good values stay in use.
     """
     if not default.size:
         st.caption(f"**{_plain(name)}** · {shape_text(default.shape)} · empty, nothing to edit")

@@ -1,6 +1,4 @@
-"""The graph as DOT text, and what each of its nodes says at each step. Names are labels, never
-keys.
-"""
+"""The graph as DOT text, and what its nodes say at each step. Names are labels, never keys."""
 
 from __future__ import annotations
 
@@ -21,9 +19,7 @@ LONGEST = 28  # letters of a name that the graph shows; the whole name stands in
 
 @dataclass(frozen=True, slots=True)
 class Stat:
-    """What a node says from step `start` on, and how strongly (0 … 1) it is filled in the hue
-    "value" or "grad".
-    """
+    """What a node says from step `start` on, and how strongly (0 … 1) it is filled in its hue."""
 
     start: int
     text: str
@@ -63,9 +59,7 @@ def _edge_kind(trace: Trace, operand: int) -> str:
 
 
 def dot(trace: Trace) -> str:
-    """The graph from left to right: per node op → name, shape and room for its numbers; per use an
-    edge.
-    """
+    """The graph from left to right: a box per node with room for its numbers, an edge per use."""
     quick = {"nslimit": "1", "nslimit1": "1", "mclimit": "0.3", "splines": "line"}
     drawn = graphviz.Digraph(
         graph_attr={"rankdir": "LR", "nodesep": "0.25", "ranksep": "0.4", "pad": "0.1"}
@@ -96,9 +90,7 @@ def dot(trace: Trace) -> str:
 
 
 def escaped(text: str) -> str:
-    """A label that Graphviz shows letter by letter: its entities, escapes and <markup> mean
-    nothing.
-    """
+    """A label that Graphviz shows letter by letter: entities, escapes, markup mean nothing."""
     shown = text if len(text) <= LONGEST + 16 else text[: LONGEST + 15] + "…"
     shown = "".join(c if c.isprintable() else " " for c in shown)
     return str(
@@ -151,9 +143,7 @@ def _copied(trace: Trace, node: TapeNode, operand: int) -> str:
 
 
 def all_stats(trace: Trace) -> list[list[Stat]]:
-    """Per node, what it says as the steps go by: its value from the forward pass on, then its
-    gradient so far.
-    """
+    """Per node, what it says as the steps go by: its value, then its gradient so far."""
     born = {step.node: step.index for step in trace.steps if step.phase == "forward"}
     largest = max((_finite(size_of(n.value)) for n in trace.nodes), default=0.0)
     values = [

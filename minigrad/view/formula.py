@@ -35,9 +35,7 @@ _ATTRIBUTES = {
 
 
 def name_tex(name: str) -> str:
-    """A tensor's name as LaTeX: one letter as itself, v3 with an index, anything else as a
-    placeholder.
-    """
+    """A tensor's name as LaTeX: a letter as itself, v3 with an index, else a placeholder."""
     if re.fullmatch(r"[A-Za-z]", name):
         return name
     if index := re.fullmatch(r"([A-Za-z])_?(\d+)", name):
@@ -60,8 +58,7 @@ def bar_text(name: str) -> str:
 
 
 def named(tex: str, names: Mapping[str, str]) -> str:
-    """A card's formula with its letters replaced: operand `a` by the LaTeX of what the graph calls
-    it.
+    """A card's formula in this graph's words: operand `a` by what the graph calls it.
 
     `names` maps a card's word (`a`, `y`) to LaTeX; a capital stands for the same word (`A`, `Y`).
     Commands and other text stay as they are.

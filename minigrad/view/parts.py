@@ -51,9 +51,7 @@ class Letters:
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """A result cell as Σ coefficient · cell of the grid `of`: (coefficient, flat index) pairs per
-    flat result cell.
-    """
+    """A result cell as Σ coefficient · cell of the grid `of`: (coefficient, flat index) pairs."""
 
     of: str
     cells: tuple[tuple[tuple[float, int], ...], ...]
@@ -61,9 +59,7 @@ class Cells:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """An array to look at. kind: its place in the step, key: what sources call it, hue: "grad",
-    "value" or "num".
-    """
+    """An array to look at: kind is its place, key what sources call it, hue its colour."""
 
     kind: str
     caption: Text
@@ -110,9 +106,7 @@ class Proof:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """What one step shows. tick: its name on the timeline. nodes, edges (consumer, argnum): what is
-    lit.
-    """
+    """What one step shows. tick: its name on the timeline. nodes, edges: what is lit."""
 
     step: int
     steps: int

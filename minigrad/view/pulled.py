@@ -1,6 +1,4 @@
-"""The frame of a pull: upstream ⊙ local = contribution —Σ→ gradient, or upstream —rule→
-contribution.
-"""
+"""The frame of a pull: upstream ⊙ local = contribution, or upstream through the rule."""
 
 from __future__ import annotations
 

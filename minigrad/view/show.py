@@ -1,6 +1,4 @@
-"""`show`: the stepper wherever it runs: in a lesson of the app, in a notebook, or as text in a
-terminal.
-"""
+"""`show`: the stepper wherever it runs, in a lesson, in a notebook, or as text."""
 
 from __future__ import annotations
 
@@ -47,9 +45,7 @@ def _in_notebook() -> bool:
 
 
 def tensor_html(tensor: Tensor) -> str:
-    """A notebook's view of a tensor: the stepper for a size-1 result, a table of values for
-    anything else.
-    """
+    """A notebook's view of a tensor: the stepper for a size-1 result, else its values."""
     if tensor.requires_grad and not tensor.is_leaf and tensor.size == 1:
         return notebook(record(tensor))
     head = f"<b>{escape(tensor.name or 'tensor')}</b> {shape_text(tensor.shape)} {tensor.dtype}"

@@ -1,6 +1,4 @@
-"""Sources: which cells a cell of a grid is made of, so that the stepper can light them up and write
-out the sum.
-"""
+"""Sources: which cells a cell of a grid is made of, to light them up and write out the sum."""
 
 from __future__ import annotations
 
@@ -19,9 +17,7 @@ def axes(ndim: int, of: int | None = None) -> str:
 
 
 def reduction(from_ndim: int, reduced: tuple[int, ...], to_ndim: int) -> tuple[str, str]:
-    """Letters of the result and of what is summed: a summed axis that stays, with size 1, gets a
-    capital.
-    """
+    """Letters of the result and of what is summed: a summed axis that stays is a capital."""
     full = axes(from_ndim)
     kept = "".join(c.upper() if n in reduced else c for n, c in enumerate(full))
     return kept[from_ndim - to_ndim :], full

@@ -1,6 +1,4 @@
-"""DOT → SVG, laid out once by the Graphviz inside pygraphviz's wheel, and cleaned: classes instead
-of colours.
-"""
+"""DOT → SVG, laid out once by the Graphviz in pygraphviz's wheel; classes, not colours."""
 
 from __future__ import annotations
 
@@ -19,9 +17,7 @@ _PAINT = ("fill", "stroke", "stroke-dasharray", "font-family", "font-weight")
 
 @lru_cache(maxsize=64)
 def svg(dot: str, far: tuple[Far, ...] = ()) -> str:
-    """The picture of a graph. Nodes are `<g data-node="3">`, edges `<g data-edge="3-1">` (consumer,
-    argnum).
-    """
+    """The picture of a graph: `<g data-node="3">`, `<g data-edge="3-1">` (consumer, argnum)."""
     import pygraphviz
 
     with _GRAPHVIZ:
