@@ -226,3 +226,10 @@ def test_a_weight_used_in_many_layers_is_drawn_with_long_edges() -> None:
     drawn = payload(mg.record(y.sum(), checks=False))["svg"]
     assert drawn.count('class="edge far tracked"') == 36
     assert drawn.count("data-edge=") == 40 * 3 + 1
+
+
+def test_a_negative_scalar_fills_its_node_by_its_magnitude() -> None:
+    x = mg.tensor(2.0, requires_grad=True)
+    stats = all_stats(mg.record(x * -3))
+    assert [s.strength for s in stats[0]] == pytest.approx([2 / 6, 1.0])
+    assert all(0 <= s.strength <= 1 for node in stats for s in node)

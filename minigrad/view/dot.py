@@ -176,8 +176,10 @@ def _short_name(name: str) -> str:
 
 
 def _finite(size: float) -> float:
-    return size if size < float("inf") else 0.0
+    return abs(size) if abs(size) < float("inf") else 0.0
 
 
 def _share(size: float, largest: float) -> float:
-    return 1.0 if not size < float("inf") else size / largest if largest else 0.0
+    if not abs(size) < float("inf"):
+        return 1.0
+    return abs(size) / largest if largest else 0.0
