@@ -84,7 +84,7 @@ function recipeOfCells({ cells, of }, flat, shape) {
   const list = cells[flat] ?? [];
   return {
     count: list.length,
-    term: (n) => ({ times: list[n][0], factors: [{ key: of, index: unravel(list[n][1], shape) }] }),
+    term: (n) => ({ times: Number(list[n][0]), factors: [{ key: of, index: unravel(list[n][1], shape) }] }),
     touches: (key, at) => key === of && list.some(([, source]) => source === ravel(at, shape)),
   };
 }
@@ -212,7 +212,7 @@ function cardsMarkup({ say, parts, aside, jacobian, check, ledger }, legend, dra
   const draw = (part) => (part.grid ? drawGrid(part) : signMarkup(part));
   const flow = (list) => `<div class="flow">${list.map(draw).join("")}</div>`;
   const hasCells = gridsOf({ parts, aside, jacobian }).length > 0;
-  const hint = `<span class="legend hint">hover or focus any cell to see its sum</span>`;
+  const hint = `<span class="legend hint">hover or focus a cell to see what it is made of</span>`;
   const ledgerTitle = ledger && `<h3><span>${ledger.title}</span> <span class="legend">${ledger.note}</span></h3>`;
   return `<section class="card" data-testid="step-card" aria-label="this step">
       <h3>This step <span class="legend">${legend}</span>${hasCells ? hint : ""}</h3>
@@ -240,9 +240,10 @@ const ICONS = {
 
 function timelineMarkup(frames) {
   return frames
-    .map(({ phase, tick }, step) => {
+    .map(({ phase, tick, check }, step) => {
+      const wrong = check?.verdict === "differs";
       const heading = phase === frames[step - 1]?.phase ? "" : `<span class="phase">${phase}</span>`;
-      return `${heading}<button class="tick ${phase}" data-go="${step}" tabindex="-1">${escape(tick)}</button>`;
+      return `${heading}<button class="tick ${phase}${wrong ? " wrong" : ""}" data-go="${step}" tabindex="-1">${wrong ? "✗ " : ""}${escape(tick)}</button>`;
     })
     .join("");
 }
@@ -707,14 +708,16 @@ export function mount(host, payload, { step = 0, onStep } = {}) {
     root.remove();
   }
 
-  return { destroy, go, updateTheme: theme.update, get step() { return current; } };
+  const focus = () => root.focus({ preventScroll: true });
+  return { destroy, go, focus, updateTheme: theme.update, get step() { return current; } };
 }
 
 // --- keys: one document listener for all steppers of the page ---------------------------------------------------
 
 const KEYS = { ArrowLeft: "prev", ArrowRight: "next", Home: "first", End: "last", " ": "play" };
-const TYPING = "input, textarea, select, [contenteditable]:not([contenteditable=false])," +
-  ["textbox", "slider", "spinbutton", "combobox", "listbox", "menu", "tab"].map((role) => `[role=${role}]`).join();
+const FIELDS = "input, textarea, select, canvas, [contenteditable]:not([contenteditable=false])";
+const TYPING = `${FIELDS},` +
+  ["textbox", "slider", "spinbutton", "combobox", "listbox", "menu", "tab", "grid"].map((role) => `[role=${role}]`).join();
 const PRESSABLE = "button, a, summary, [role=button]";
 const mounted = new Set();
 
@@ -777,6 +780,8 @@ function renderInStreamlit({ data, parentElement }) {
   } else {
     known?.stepper.destroy();
     app.stepper = mount(parentElement, data.payload, { step, onStep });
+    const { activeElement } = document;
+    if (!known && !activeElement?.matches(FIELDS)) app.stepper.focus(); // so that → steps at once
   }
   const call = Symbol("latest call");
   apps.set(parentElement, Object.assign(app, { text, asked: data.step, written, call }));

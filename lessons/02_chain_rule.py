@@ -2,7 +2,8 @@
 # # 2 · The chain rule
 #
 # A gradient travels backwards, one op at a time. At each op it is multiplied by that op's **local
-# slope**: how much the op's result moves when its input moves. That is the whole chain rule.
+# slope**: how much the op's result moves when its input moves. That is the chain rule
+# along one path; lesson 3 adds the paths up.
 
 # %%
 import minigrad as mg
@@ -11,7 +12,7 @@ import minigrad as mg
 # ## numbers
 #
 # Start with plain numbers: $L = (a b + c)^2$. Before you press **Next**, guess: if $a$ grows by
-# 0.01, how much does $L$ grow? The answer is $a$'s gradient times 0.01.
+# 0.01, by how much does $L$ change? Very nearly by $a$'s gradient times 0.01.
 
 # %%
 a = mg.tensor(mg.lesson.input("a", 2), requires_grad=True)

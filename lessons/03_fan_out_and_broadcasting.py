@@ -22,9 +22,11 @@ mg.show(L)
 # %% [markdown]
 # ## x - mean(x)
 #
-# Many people expect the gradient to be 1, or $1 - \frac{1}{n}$. There are two paths: straight to
-# `x` with slope 1, and through the mean, which hears from *all* cells at once. The weights pick
-# what we look at: with `[1, 0, 0]` you see the effect on the first centred value alone.
+# How does a centred value answer to the cells of `x`? Many people expect slope 1, for its own cell
+# alone. But there are two paths: straight to `x` with slope 1, and through the mean, which hears
+# from *all* cells and hands each of them $-\frac{1}{n}$. The weights pick what we look at: with
+# `[1, 0, 0]` it is the first centred value alone. The product has no name in the code, so the graph
+# calls it `v4`, after its place.
 
 # %%
 x = mg.tensor(mg.lesson.input("x", [2, 4, 9]), requires_grad=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import io
+import os
 import runpy
 import subprocess
 import sys
@@ -13,7 +15,7 @@ from typing import Any
 
 from .check import check_op
 from .domains import Cases, domain_of
-from .errors import MinigradError, TraceError
+from .errors import CardError, MinigradError, RuleError, ShapeError, TraceError
 from .lesson import Run, running
 from .op import Op, registry
 from .paths import APP, ROOT
@@ -39,11 +41,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     trace.add_argument("--html", metavar="F", help="write the stepper as one HTML file")
     trace.add_argument("--json", metavar="F", help="write the trace as JSON")
     app = commands.add_parser("app", help="open the app in the browser")
-    app.add_argument("--port", type=int, default=8501)
+    app.add_argument("--port", type=int, default=8501, choices=range(1, 65536), metavar="N")
     given = parser.parse_args(arguments)
     run = {"check": _check, "ops": _ops, "trace": _trace, "app": _app}
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a console without ✓ shows ?
     try:
         return run[given.command](given)
+    except BrokenPipeError:  # whoever read us has seen enough
+        sys.stdout = open(os.devnull, "w")
+        return 0
     except MinigradError as problem:
         print(f"minigrad {given.command}: {problem}", file=sys.stderr)
         return 2
@@ -69,14 +76,23 @@ def _check(given: argparse.Namespace) -> int:
         reports = [(name, check_op(card)) for name, card in registry.items()]
     for what in given.what:
         asked = _cards_in(Path(what)) if what.endswith(".py") else [what]
-        checked = [check_op(card) for card in asked]
+        checked = [_checked(card) for card in asked]
         reports += [(report.title, report) for report in checked]
     print("Each op alone, on its declared domain\n")
     for name, report in reports:
-        print(table(report.checks) if given.all or not report else _line(name, report))
+        full = given.all or not report
+        print(report.table() if full else _line(name, report))
         fine = fine and bool(report)
     print(f"\n{'✓ every check agrees' if fine else '✗ a check differs'}")
     return 0 if fine else 1
+
+
+def _checked(card: Any) -> Report:
+    """The op's report; a rule that breaks its contract is a report too."""
+    try:
+        return check_op(card)
+    except (RuleError, ShapeError, CardError) as problem:
+        return Report(getattr(card, "name", card), (), str(problem))
 
 
 def _line(name: str, report: Report) -> str:
@@ -100,7 +116,10 @@ def _cards_in(path: Path) -> Sequence[Any]:
 def _run(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise TraceError(f"there is no file {path}")
-    return runpy.run_path(str(path), run_name="__main__")
+    try:
+        return runpy.run_path(str(path), run_name="__main__")
+    except SystemExit as stop:
+        raise TraceError(f"{path.name} ends itself with exit({stop.code})") from stop
 
 
 # --- ops ------------------------------------------------------------------------------------------
@@ -142,7 +161,9 @@ def _trace(given: argparse.Namespace) -> int:
         to_html(trace, given.html)
     if given.json:
         save_trace(trace, given.json)
-    if not given.html and not given.json:
+    if given.html or given.json:
+        print(f"wrote {' and '.join(filter(None, (given.html, given.json)))}: {trace!r}")
+    else:
         print(trace_text(trace))
     return 0 if all(trace.checks) else 1
 
@@ -159,7 +180,11 @@ def _loss_in(path: Path) -> Tensor:
 
 def _app(given: argparse.Namespace) -> int:
     command = [sys.executable, "-m", "streamlit", "run", str(APP)]
-    return subprocess.call([*command, "--server.port", str(given.port)], cwd=ROOT)
+    command += ["--server.port", str(given.port)]
+    if os.name != "posix":
+        return subprocess.call(command, cwd=ROOT)
+    os.chdir(ROOT)
+    os.execv(sys.executable, command)  # the app takes this process's place, and its signals
 
 
 if __name__ == "__main__":

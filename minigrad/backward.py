@@ -175,6 +175,8 @@ def _walk(root: Node, seed: Array, visit: _Visit) -> Iterator[Event]:
 
 def seed_for(root: Node, gradient: ArrayLike | Node | None) -> Array:
     """The first gradient, in the value's shape and dtype: ones, or what was passed."""
+    if not isinstance(root, Node):
+        raise DtypeError(f"backward: a tensor is walked, not {type(root).__name__}")
     value, name = root._value, root.name or "the value"
     if not root._tracked:
         raise GraphError(
@@ -188,7 +190,10 @@ def seed_for(root: Node, gradient: ArrayLike | Node | None) -> Array:
                 f"without a gradient, so pass gradient= of shape {value.shape}, or reduce it"
             )
         return np.ones(value.shape, value.dtype)
-    given = np.asarray(gradient._value if isinstance(gradient, Node) else gradient)
+    try:
+        given = np.asarray(gradient._value if isinstance(gradient, Node) else gradient)
+    except ValueError as problem:
+        raise DtypeError(f"backward: the gradient of {name} is no array: {problem}") from problem
     if given.dtype.kind not in "fiub":
         raise DtypeError(
             f"backward: the gradient of {name} must hold real numbers, not {given.dtype}"
@@ -232,6 +237,8 @@ def grad(
     root: Node, nodes: Iterable[Node], gradient: ArrayLike | Node | None = None
 ) -> tuple[Array | None, ...]:
     """The gradients of `root` by each of `nodes`; None where unreachable. Touches no `.grad`."""
-    wanted = list(nodes)
+    wanted = [] if isinstance(nodes, Node) else list(nodes)
+    if isinstance(nodes, Node) or not all(isinstance(n, Node) for n in wanted):
+        raise DtypeError("grad: give a list of tensors to take the gradient by")
     found = {node.id: g for node, g in gradients(root, gradient, wanted)}
     return tuple(np.array(found[n.id]) if n.id in found else None for n in wanted)

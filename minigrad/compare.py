@@ -86,15 +86,16 @@ class _Question:
     tolerance: Tolerance = STRICT
 
     def along(
-        self, direction: Array, unit: float, analytic: Sequence[float]
+        self, direction: Array, unit: float, analytic: Sequence[float], size: float = 1.0
     ) -> tuple[list[Verdict], Slope]:
         """The verdicts along one direction, and the first row's measured slope."""
 
         def line(t: float) -> Array:
             return self.f(self.x + t * direction)
 
-        def measured(size: float) -> list[Slope]:
-            return slopes(line, self.here, size, self.weights, self.tolerance, self.inner)
+        def measured(step: float) -> list[Slope]:
+            rest = (self.weights, self.tolerance, self.inner, size)
+            return slopes(line, self.here, step, *rest)
 
         found = measured(unit)
         verdicts = [judge(a, s, self.tolerance) for a, s in zip(analytic, found, strict=True)]
@@ -125,13 +126,15 @@ def compare(
     rng = np.random.default_rng(0)
     for k in range(x.size if whole else DIRECTIONS):
         if whole:
-            direction, unit = np.zeros(x.shape), power_of_two(max(1.0, abs(float(x.flat[k]))))
+            size = abs(float(x.flat[k]))
+            direction, unit = np.zeros(x.shape), power_of_two(max(1.0, size))
             direction.flat[k] = 1.0
             slope = [float(a.flat[k]) for a in analytic]
         else:
-            direction, unit = rng.choice([-1.0, 1.0], x.shape) * np.maximum(1.0, np.abs(x)), 1.0
+            direction = rng.choice([-1.0, 1.0], x.shape) * np.maximum(1.0, 1e-6 * np.abs(x))
+            size, unit = 1.0, 1.0
             slope = [float(np.sum(a * direction)) for a in analytic]
-        verdicts, first = ask.along(direction, unit, slope)
+        verdicts, first = ask.along(direction, unit, slope, size)
         worst = max(worst, abs(slope[0] - first.value))
         if whole:
             numeric.flat[k], error.flat[k] = first.value, first.error
@@ -185,12 +188,13 @@ def check(
     exact: Sequence[Array],
     weights: Array,
     inner: float = 0.0,
+    called: str | None = None,
     **places: Any,
 ) -> Check:
     """Judge the gradient of one input.
 
     exact: float64 gradients per row of weights. recorded: what the walk gave. inner: see
-    `numeric.slopes`.
+    `numeric.slopes`. called: what the graph calls the input.
     """
     if not np.array_equal(f(x), f(x), equal_nan=True):
         return Check(
@@ -214,7 +218,7 @@ def check(
     difference = None if numeric is None else distance(recorded.astype(np.float64), numeric)
     index = worst_index(shown, difference, x.shape)
     if verdict is Verdict.differs:
-        notes.append(_sentence(shown, exact[0], numeric, index, name))
+        notes.append(_sentence(shown, exact[0], numeric, index, called or name))
     for probe in cells[1:]:
         if verdict.fine and _gravest(probe) is Verdict.differs:
             verdict = Verdict.differs
@@ -229,14 +233,9 @@ def check(
         )
     elif difference is not None:
         largest = float(np.max(difference, initial=0.0))
-        low = TOLERANCES.get(str(recorded.dtype), STRICT)
-        assert error is not None
-        with np.errstate(all="ignore"):
-            lost = difference > low.atol + low.rtol * np.abs(numeric) + error
-        if verdict.fine and low is not STRICT and np.isfinite(numeric).all() and lost.any():
-            notes.append(
-                f"precision lost: right in float64, but {recorded.dtype} is too coarse here"
-            )
+    if verdict.fine:
+        told, note = _against_float64(recorded, exact[0], level)
+        verdict, notes = told or verdict, [*notes, *([note] if note else [])]
     return Check(
         level=level,
         op=op,
@@ -252,3 +251,18 @@ def check(
         note="; ".join(notes),
         **places,
     )
+
+
+def _against_float64(recorded: Array, exact: Array, level: str) -> tuple[Verdict | None, str]:
+    """What the walk gave beside the same rules in float64: alike, less precise, or wrong."""
+    low = TOLERANCES.get(str(recorded.dtype), STRICT)
+    apart = distance(recorded.astype(np.float64), exact)
+    with np.errstate(all="ignore"):
+        far = apart > low.atol + low.rtol * np.abs(exact)
+    if not far.any():
+        return None, ""
+    scale = float(np.max(np.abs(exact), initial=0.0, where=np.isfinite(exact)))
+    wrong = np.isfinite(recorded) & (apart > 0.1 * scale)
+    if low is STRICT or (level == "op" and wrong.any()):
+        return Verdict.differs, "the walk gave something else than the same rule run in float64"
+    return None, f"precision lost: right in float64, but {recorded.dtype} is too coarse here"

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .op import Op
+from .errors import CardError
+from .op import Op, required
 
 Array = NDArray[Any]
 Rng = np.random.Generator
@@ -65,8 +66,12 @@ _SHAPES: dict[int, list[tuple[tuple[int, ...], ...]]] = {
         ((2, 1), (1, 3)),
         ((1, 2, 3), (1, 1, 3)),
         ((), (2, 2)),
+        ((2, 3), (3, 2)),
     ],
 }
+
+
+_FOR_OPS = [((2, 3), (3, 2))]  # shapes that elementwise ops cannot meet
 
 
 def samples(card: Op, seed: int = 0) -> Iterator[Sample]:
@@ -75,10 +80,26 @@ def samples(card: Op, seed: int = 0) -> Iterator[Sample]:
     if isinstance(card.domain, Cases):
         yield from card.domain.draw(rng)
         return
-    count = len(card.inputs)
+    needed = [name for name, default in card.params.items() if default is required]
+    if needed:
+        raise CardError(f"{card.name}: a domain= must say what the parameter {needed[0]} may be")
+    count, suited = len(card.inputs), False
     for shapes in _SHAPES.get(count) or [((2, 3),) * count]:
         domains = [domain_of(card, name) for name in card.inputs]
-        yield tuple(d.draw(rng, s) for d, s in zip(domains, shapes, strict=True)), {}
+        operands = tuple(d.draw(rng, s) for d, s in zip(domains, shapes, strict=True))
+        if _takes(card, operands) or (card.elementwise and shapes not in _FOR_OPS):
+            suited = True
+            yield operands, {}
+    if not suited:
+        raise CardError(f"{card.name}: it takes none of the usual shapes, so it needs a domain=")
+
+
+def _takes(card: Op, operands: tuple[Array, ...]) -> bool:
+    try:
+        card.forward(*(o.copy() for o in operands), **card.params)
+    except Exception:  # this shape is not for this op
+        return False
+    return True
 
 
 def domain_of(card: Op, name: str) -> Domain:

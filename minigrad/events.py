@@ -187,7 +187,8 @@ def number_in(value: object) -> float:
 def array_out(array: Any, full: bool = False) -> dict[str, Any]:
     """An array as JSON: {"shape", "dtype", "data"}; a corner above 4,096 cells unless `full`."""
     if not isinstance(array, Summary) and (full or array.size <= WHOLE):
-        cells = array.ravel().tolist()
+        flat = array.ravel()
+        cells = (flat.astype(np.uint8) if flat.dtype == bool else flat).tolist()
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             cells = [number_out(c) for c in cells]
         return {"shape": list(array.shape), "dtype": str(array.dtype), "data": cells}
@@ -201,7 +202,8 @@ def array_out(array: Any, full: bool = False) -> dict[str, Any]:
     }
 
 
-_DTYPES = {"float16", "float32", "float64", "bool", "int8", "int16", "int32", "int64", "uint8"}
+_DTYPES = {"bool", *(f"{k}{n}" for k in ("int", "uint") for n in (8, 16, 32, 64))}
+_DTYPES |= {"float16", "float32", "float64"}
 
 
 def array_in(data: Any) -> Array | Summary:

@@ -10,7 +10,7 @@ import numpy as np
 from .check import exact_gradients, widened
 from .compare import Array, Function, check
 from .errors import DtypeError, GraphError
-from .graph import label
+from .graph import Node, label
 from .report import Report
 from .tensor import Tensor, no_grad, tensor
 
@@ -23,6 +23,8 @@ def gradcheck(fn: Callable[..., Any], inputs: Sequence[Tensor]) -> Report:
     function that answers differently twice gets no verdict but a note. Raises GraphError if no
     input requires a gradient, DtypeError if fn returns no tensor.
     """
+    if isinstance(inputs, Node) or not all(isinstance(t, Tensor) for t in inputs):
+        raise DtypeError("gradcheck: give the inputs as a list of tensors")
     wanted = [n for n, t in enumerate(inputs) if t.requires_grad]
     if not wanted:
         raise GraphError("gradcheck: no input has requires_grad=True, so there is nothing to check")

@@ -97,7 +97,9 @@ _expressions: dict[CodeType, str | NoKernel] = {}  # a rule's text never changes
 
 def kernel_source(fn: Callable[..., Any], reads: Sequence[str], takes_g: bool) -> str:
     """The text of the kernel generated for a rule. Raises NoKernel."""
-    code = fn.__code__
+    code = getattr(fn, "__code__", None)
+    if code is None:
+        raise NoKernel("it is no plain function")
     if code not in _expressions:
         try:
             _expressions[code] = rule_source(fn)

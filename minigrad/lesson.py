@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import ast
 import linecache
+import re
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -24,6 +26,7 @@ from .paths import LESSONS
 from .tensor import Tensor
 
 Array = NDArray[Any]
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?(inf|infinity|nan)", re.I | re.A)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +177,11 @@ def _run_cell(lesson: Lesson, cell: Cell, namespace: dict[str, Any], run: Run) -
         exec(compile(statements, file, "exec"), namespace)
         value = eval(compile(last, file, "eval"), namespace) if last else None
     except Exception as problem:  # a lesson's mistake is shown beside its cell, the page lives on
-        run.error = (cell.number, f"{type(problem).__name__}: {problem}")
+        lines = [
+            f.lineno for f in traceback.extract_tb(problem.__traceback__) if f.filename == file
+        ]
+        where = f"Line {lines[-1]}: " if lines else ""
+        run.error = (cell.number, f"{where}{type(problem).__name__}: {problem}")
         return False
     if value is not None:
         run.say(repr(value) if isinstance(value, Tensor) else value)
@@ -198,12 +205,11 @@ def parse_table(name: str, rows: Sequence[Sequence[Any]], shape: tuple[int, ...]
         text = "" if typed is None or typed != typed else str(typed).strip().replace("−", "-")
         if not text:
             raise LessonError(f"{where} is empty; type a number, such as 0.5")
-        try:
-            numbers[k] = float(text)
-        except ValueError:
+        if not _NUMBER.fullmatch(text):
             raise LessonError(
                 f"{where}: “{text[:40]}” is not a number; type one such as 0.5 or -1e-3"
-            ) from None
+            )
+        numbers[k] = float(text)
         if not np.isfinite(numbers[k]):
             raise LessonError(
                 f"{where} is {text}; type a finite number, a gradient through {text} says nothing"

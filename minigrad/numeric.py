@@ -113,52 +113,93 @@ class _Probe:
         return stays
 
 
+class _Search:
+    """The best measurement so far, and what was seen of a jump, for every row of weights."""
+
+    def __init__(self, rows: int, tolerance: Tolerance) -> None:
+        self.tolerance = tolerance
+        self.value, self.error = np.full(rows, np.nan), np.full(rows, np.inf)
+        self.left, self.right = np.full(rows, np.nan), np.full(rows, np.nan)
+        self.first_jump, self.last_jump = np.full(rows, np.nan), np.full(rows, np.nan)
+        self.previous: _Probe | None = None
+
+    def take(self, probe: _Probe) -> None:
+        """Keep what is better. A value that contradicts the one before is as uncertain as that."""
+        jumps, error = probe.jumps(self.tolerance), probe.error
+        if self.previous is not None:
+            with np.errstate(all="ignore"):
+                apart = np.abs(probe.value - self.previous.value)
+                surprise = (apart > error + self.previous.error) & ~jumps
+            error = np.where(surprise & ~self.previous.jumps(self.tolerance), apart, error)
+        better = probe.finite & ~jumps & (error < self.error)
+        self.value = np.where(better, probe.value, self.value)
+        self.error = np.where(better, error, self.error)
+        sharp = jumps & (probe.rounding < 1e-4 * probe.jump)
+        self.left = np.where(sharp, probe.left, self.left)
+        self.right = np.where(sharp, probe.right, self.right)
+        self.first_jump = np.where(np.isnan(self.first_jump), probe.jump, self.first_jump)
+        self.last_jump = np.where(sharp, probe.jump, self.last_jump)
+        self.previous = probe
+
+    def good(self) -> bool:
+        """Whether every row is known far better than the tolerance asks."""
+        allowed = self.tolerance.atol + self.tolerance.rtol * np.abs(self.value)
+        return bool((self.error <= 0.1 * allowed).all())
+
+    def slope(self, n: int, kinked: bool) -> Slope:
+        """What is known of row n. kinked: a jump was seen at the first steps."""
+        value, error = float(self.value[n]), float(self.error[n])
+        left, right = float(self.left[n]), float(self.right[n])
+        if not kinked or error <= max(self.tolerance.atol, 0.1 * abs(value)):
+            return Slope(value, error, left, right, near=kinked)
+        growth = self.last_jump[n] / self.first_jump[n]
+        if growth > 4:  # the function itself jumps
+            return Slope(np.nan, np.inf, left, right)
+        middle = (left + right) / 2
+        if growth < 0.25:  # it does shrink, only slowly: a steep bend
+            return Slope(middle, float(self.last_jump[n]), left, right)
+        return Slope(middle, 0.0, left, right, near=True, here=True)
+
+
 def slopes(
-    line: Line, here: Array, unit: float, weights: Array, tolerance: Tolerance, inner: float = 0.0
+    line: Line,
+    here: Array,
+    unit: float,
+    weights: Array,
+    tolerance: Tolerance,
+    inner: float = 0.0,
+    size: float = 1.0,
 ) -> list[Slope]:
     """Measure the slope of Σ weight · output along a line, for every row of `weights`.
 
     here: the outputs at t = 0. unit: the size of a step of 1 (a power of two). inner: how large the
     values on the way were, weighted by their gradients: their rounding reaches the result too.
+    size: of a tiny element; steps that fit it are tried last.
     """
-    first = _Probe(line, here, unit * FIRST, weights, inner)
+
+    def probe(h: float) -> _Probe:
+        return _Probe(line, here, h, weights, inner)
+
+    search, h = _Search(len(weights), tolerance), unit * FIRST
+    first = probe(h)
+    search.take(first)
     kinked = first.jumps(tolerance)
     if kinked.any():
-        kinked &= _Probe(line, here, unit * FIRST / 4, weights, inner).jumps(tolerance)
-    clean = first.finite & ~kinked
-    value, error = np.where(clean, first.value, np.nan), np.where(clean, first.error, np.inf)
-
-    def good() -> bool:
-        return bool((error <= 0.1 * (tolerance.atol + tolerance.rtol * np.abs(value))).all())
-
+        kinked &= probe(h / 4).jumps(tolerance)
     grow = first.finite.all() and not kinked.any() and (first.rounding > first.truncation).all()
-    h = unit * FIRST
     for _ in range(LARGER if grow else SMALLER):
-        if good():
+        if search.good():
             break
         h = h * FACTOR if grow else h / FACTOR
-        probe = _Probe(line, here, h, weights, inner)
-        better = probe.finite & (probe.error < error) & ~probe.jumps(tolerance)
-        value, error = np.where(better, probe.value, value), np.where(better, probe.error, error)
-        if probe.finite.all() and not grow and (probe.rounding > probe.truncation).all():
-            if not kinked.any() or np.isfinite(value).all():
-                break
-    found = []
-    for n in range(len(weights)):
-        at_kink = bool(kinked[n] and not error[n] <= max(tolerance.atol, 0.1 * abs(value[n])))
-        if at_kink:
-            value[n], error[n] = first.value[n], first.rounding[n]
-        found.append(
-            Slope(
-                float(value[n]),
-                float(error[n]),
-                float(first.left[n]),
-                float(first.right[n]),
-                near=bool(kinked[n]),
-                here=at_kink,
-            )
-        )
-    return found
+        search.take(tried := probe(h))
+        worse = tried.finite.all() and (tried.rounding > tried.truncation).all()
+        if worse and not grow and not kinked.any():
+            break
+    if not search.good() and 0 < size < FIRST:
+        search.previous = None
+        for step in (size * FIRST, size * FIRST / FACTOR):
+            search.take(probe(step))
+    return [search.slope(n, bool(kinked[n])) for n in range(len(weights))]
 
 
 def judge(analytic: float, slope: Slope, tolerance: Tolerance) -> Verdict:

@@ -12,8 +12,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, wraps
+from functools import cached_property, partial, wraps
 from typing import Any
+
+import numpy as np
 
 from .errors import ArgumentError, CardError
 
@@ -49,7 +51,13 @@ class Rule:
     @cached_property
     def is_zero(self) -> bool:
         """True if the slope is 0 everywhere: the gradient stops here."""
-        return not self.reads and not self.takes_g and self.fn() == 0
+        if self.reads or self.takes_g:
+            return False
+        try:
+            slope = self.fn()
+        except Exception:  # told as a RuleError where the rule is run
+            return False
+        return np.ndim(slope) == 0 and bool(slope == 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,11 +93,9 @@ class Op:
 
     def residuals(self, tracked: tuple[bool, ...]) -> tuple[str, ...]:
         """Names of the values kept for backward when exactly the `tracked` inputs need one."""
-        names: dict[str, None] = {}
-        for name, needed in zip(self.inputs, tracked, strict=True):
-            if needed and name in self.rules:
-                names.update(dict.fromkeys(self.rules[name].reads))
-        return tuple(n for n in names if n == "y" or n in self.inputs)
+        needed = [name for name, on in zip(self.inputs, tracked, strict=True) if on]
+        read = {word for name in needed if name in self.rules for word in self.rules[name].reads}
+        return tuple(name for name in (*self.inputs, "y") if name in read)
 
     def bind(self, args: tuple[Any, ...], kwargs: Values) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Split a call into operands and parameters, in PyTorch's order.
@@ -125,12 +131,7 @@ class Op:
         return tuple(operands), params
 
 
-class _Required:
-    def __repr__(self) -> str:
-        return "required"
-
-
-required = _Required()
+required: Any = ...  # the default of a parameter that must be given
 
 
 def elementwise(
@@ -154,22 +155,19 @@ def elementwise(
     something that does not exist, or takes defaults.
     """
 
-    def declare(forward: Callable[..., Any]) -> Callable[..., Any]:
-        return _declare(
-            forward,
-            partials,
-            tex=tex,
-            domain=domain,
-            kinks=kinks,
-            symbol=symbol,
-            cost=cost,
-            reference=reference,
-            sources=None,
-            elementwise=True,
-            broadcasts=True,
-        )
-
-    return declare
+    return partial(
+        _declare,
+        pulls=partials,
+        tex=tex,
+        domain=domain,
+        kinks=kinks,
+        symbol=symbol,
+        cost=cost,
+        reference=reference,
+        sources=None,
+        elementwise=True,
+        broadcasts=True,
+    )
 
 
 def op(
@@ -193,29 +191,33 @@ def op(
     given the operands' shapes: matmul of matrices answers ("ij", "jk", "ik"), operands then result.
     """
 
-    def declare(forward: Callable[..., Any]) -> Callable[..., Any]:
-        return _declare(
-            forward,
-            pulls,
-            tex=tex,
-            domain=domain,
-            kinks=kinks,
-            symbol=symbol,
-            cost=cost,
-            reference=reference,
-            sources=sources,
-            elementwise=False,
-            broadcasts=broadcasts,
-        )
-
-    return declare
+    return partial(
+        _declare,
+        pulls=pulls,
+        tex=tex,
+        domain=domain,
+        kinks=kinks,
+        symbol=symbol,
+        cost=cost,
+        reference=reference,
+        sources=sources,
+        elementwise=False,
+        broadcasts=broadcasts,
+    )
 
 
 def _declare(
     forward: Callable[..., Any], pulls: Mapping[Any, tuple[Callable[..., Any], str]], **facts: Any
 ) -> Callable[..., Any]:
-    name = forward.__name__
-    parameters = inspect.signature(forward).parameters.values()
+    name = getattr(forward, "__name__", None)
+    if not isinstance(name, str):
+        raise CardError(f"an op is declared from a function that has a name, not from {forward!r}")
+    parameters = list(inspect.signature(forward).parameters.values())
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
+        raise CardError(f"{name}: operands and parameters have names; *args and **kwargs have none")
+    if not isinstance(facts["tex"], str):
+        raise CardError(f"{name}: tex is the op's formula as text, not {facts['tex']!r}")
+    _refuse_domain(name, facts["domain"], parameters)
     inputs = tuple(p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD)
     params = {
         p.name: required if p.default is p.empty else p.default
@@ -233,7 +235,12 @@ def _declare(
         raise CardError(f'{name}: cost is "memory" or "compute", not {facts["cost"]!r}')
     known = {*inputs, *params, "g", "y", *(f"{i}_shape" for i in inputs)}
     rules: dict[str, Rule] = {}
-    for key, (fn, rule_tex) in pulls.items():
+    if not isinstance(pulls, Mapping):
+        raise CardError(f"{name}: the rules are a dict, input -> (rule, formula)")
+    for key, pair in pulls.items():
+        if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], str)):
+            raise CardError(f"{name}, input {key}: give (rule, formula), not {pair!r}")
+        fn, rule_tex = pair
         targets = key if isinstance(key, tuple) else (key,)
         if facts["elementwise"] and len(targets) > 1:
             raise CardError(
@@ -257,9 +264,24 @@ def _declare(
     return card.function
 
 
+def _refuse_domain(name: str, domain: Any, parameters: list[inspect.Parameter]) -> None:
+    """A domain is None, an object that draws, or a dict of them by operand."""
+    parts = domain if isinstance(domain, Mapping) else {}
+    for key in parts:
+        if key not in [p.name for p in parameters]:
+            raise CardError(f"{name}: the domain names {key}, which is no operand of the op")
+    for part in parts.values() if isinstance(domain, Mapping) else [domain]:
+        if part is not None and not hasattr(part, "draw"):
+            raise CardError(f"{name}: {part!r} is no domain; see minigrad.domains")
+
+
 def _rule(
     name: str, fn: Callable[..., Any], tex: str, targets: tuple[str, ...], known: set[str]
 ) -> Rule:
+    if isinstance(fn, np.ufunc):
+        raise CardError(
+            f"{name}, input {targets[0]}: name what it reads: lambda x: {fn.__name__}(x)"
+        )
     parameters = inspect.signature(fn).parameters.values()
     for p in parameters:
         if p.default is not p.empty or p.kind is not p.POSITIONAL_OR_KEYWORD:

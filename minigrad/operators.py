@@ -11,10 +11,10 @@ import numpy as np
 
 from . import op as cards
 from . import ops as _ops  # noqa: F401  (declares our cards)
-from .errors import DtypeError, MinigradError, ShapeError
+from .errors import ShapeError
 from .graph import Node
 from .op import Op, registry
-from .pull import Array, lend
+from .pull import run_forward
 from .tensor import Tensor, array_of, caller, recording
 
 
@@ -27,48 +27,18 @@ def _apply(card: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
             inputs.append(operand)
             tracked = tracked or operand._tracked
         elif isinstance(operand, (numbers.Real, np.bool_)) and len(operands) > 1:
-            number: Any = operand.item() if isinstance(operand, np.generic) else operand
-            inputs.append(number)
+            plain: Any = operand.item() if isinstance(operand, np.generic) else operand
+            inputs.append(plain if isinstance(plain, (int, float)) else float(plain))
         else:
             inputs.append(Tensor(array_of(operand, None, card.name), False, None, caller()))
     values = [i._value if isinstance(i, Node) else i for i in inputs]
-    result = Tensor(_forward(card, values, params), False, None, caller())
+    result = Tensor(run_forward(card, values, params), False, None, caller())
     if tracked and recording() and result.dtype.kind == "f":
         result._tracked = True
         result.record(card, tuple(inputs), params)
     else:
         result.origin = ("no_grad" if tracked and not recording() else "constant", card.name)
     return result
-
-
-def _forward(card: Op, values: list[Any], params: dict[str, Any]) -> Array:
-    try:
-        with np.errstate(all="ignore"):
-            y = np.asarray(card.forward(*(lend(card, v) for v in values), **params))
-    except MinigradError:
-        raise
-    except Exception as problem:
-        raise ShapeError(_complaint(card, values, problem)) from problem
-    if y.dtype.kind not in "fiub":
-        raise DtypeError(
-            f"{card.name}: the forward returned {y.dtype}, not an array of real numbers"
-        )
-    return y
-
-
-def _complaint(card: Op, values: list[Any], problem: Exception) -> str:
-    shapes = [np.shape(v) for v in values]
-    operands = " and ".join(f"{n} {s}" for n, s in zip(card.inputs, shapes, strict=True))
-    if card.elementwise:
-        for axis in range(1, max(map(len, shapes)) + 1):
-            sizes = sorted({s[-axis] for s in shapes if len(s) >= axis} - {1})
-            if len(sizes) > 1:
-                pair = " and ".join(map(str, sizes))
-                return (
-                    f"{card.name}: {operands} do not meet: at axis -{axis} the sizes {pair} "
-                    "differ, and neither is 1"
-                )
-    return f"{card.name}: {operands} cannot be used: {problem}"
 
 
 cards.apply = _apply

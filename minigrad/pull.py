@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import kernels
-from .errors import RuleError, ShapeError
+from .errors import DtypeError, MinigradError, RuleError, ShapeError
 from .graph import Node
 from .op import Op, Rule
 
@@ -27,20 +27,52 @@ def lend(card: Op, array: Any) -> Any:
     return view
 
 
-def saved(card: Op, rule: Rule, operands: list[Any], y: Any, params: Any) -> list[Any]:
-    """What the rule reads, in its order: operands, parameters, the output `y`, shapes."""
+def saved(card: Op, rule: Rule, operands: list[Any], y: Array, params: Any) -> list[Any]:
+    """What the rule reads, in its order: operands, parameters, the output `y`, shapes.
+
+    An operand that is a plain number is read as a number of the result's dtype: 1 / 0 is infinite.
+    """
     values = []
     for name in rule.reads:
         if name == "y":
-            value = y
+            value: Any = y
         elif name in card.params:
             value = params[name]
         elif name.endswith("_shape"):
             value = np.shape(operands[card.inputs.index(name[: -len("_shape")])])
         else:
             value = operands[card.inputs.index(name)]
+            if not isinstance(value, np.ndarray):
+                value = y.dtype.type(value)
         values.append(lend(card, value))
     return values
+
+
+def run_forward(card: Op, values: Sequence[Any], params: Any) -> Array:
+    """The op's result. Raises ShapeError or DtypeError for operands it cannot take."""
+    try:
+        with np.errstate(all="ignore"):
+            y = np.asarray(card.forward(*(lend(card, v) for v in values), **params))
+    except MinigradError:
+        raise
+    except Exception as problem:
+        raise ShapeError(_complaint(card, values, problem)) from problem
+    if y.dtype.kind not in "fiub":
+        raise DtypeError(f"{card.name}: the forward returned {y.dtype}, not real numbers")
+    return y if card.ours else y.copy()  # a stranger may write into its array again
+
+
+def _complaint(card: Op, values: Sequence[Any], problem: Exception) -> str:
+    shapes = [np.shape(v) for v in values]
+    operands = " and ".join(f"{n} {s}" for n, s in zip(card.inputs, shapes, strict=True))
+    for axis in range(1, max(map(len, shapes)) + 1) if card.elementwise else ():
+        sizes = sorted({s[-axis] for s in shapes if len(s) >= axis} - {1})
+        if len(sizes) > 1:
+            return (
+                f"{card.name}: {operands} do not meet: at axis -{axis} the sizes "
+                f"{' and '.join(map(str, sizes))} differ, and neither is 1"
+            )
+    return f"{card.name}: {operands} cannot be used: {problem}"
 
 
 def run_rule(
@@ -50,20 +82,28 @@ def run_rule(
     arguments = list(values)
     if rule.g_at is not None:
         arguments.insert(rule.g_at, lend(card, g))
+    results = {} if results is None else results
     try:
-        if len(rule.inputs) == 1:
-            with np.errstate(all="ignore"):
-                return np.asarray(rule.fn(*arguments))
-        results = {} if results is None else results
-        if id(rule) not in results:
-            with np.errstate(all="ignore"):
-                results[id(rule)] = rule.fn(*arguments)
-        return np.asarray(results[id(rule)][rule.inputs.index(name)])
+        with np.errstate(all="ignore"):
+            if len(rule.inputs) == 1:
+                result = rule.fn(*arguments)
+            else:
+                if id(rule) not in results:
+                    results[id(rule)] = tuple(rule.fn(*arguments))
+                (*parts,) = results[id(rule)]
+                if len(parts) != len(rule.inputs):
+                    raise ValueError(f"it returned {len(parts)} for {len(rule.inputs)} inputs")
+                result = parts[rule.inputs.index(name)]
+            given = np.asarray(result)
     except Exception as problem:
         why = str(problem)
         if "read-only" in why:
             why = "it writes into an array it was only lent; let it return a new one"
         raise RuleError(f"{card.name}, input {name}: the rule failed: {why}") from problem
+    if given.dtype.kind not in "fiub":
+        what = type(result).__name__ if given.dtype == object else given.dtype
+        raise RuleError(f"{card.name}, input {name}: the rule returned {what}, not real numbers")
+    return given if card.ours else given.copy()  # a stranger may write into its array again
 
 
 def contribution_of(
@@ -109,6 +149,8 @@ def axes_to_reduce(
     )
     if not (fits and card.broadcasts):
         wanted = "that shape, or one it broadcasts to" if card.broadcasts else "exactly that shape"
+        if fits:
+            wanted += "; sum what was copied, or declare broadcasts=True"
         raise ShapeError(
             f"{card.name}, input {name}: the rule returned a contribution of shape {contribution}, "
             f"but the input has shape {shape} and must get {wanted}"

@@ -42,6 +42,16 @@ class no_grad:
     def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
         if inspect.isgeneratorfunction(fn):
             return _paused_generator(fn)
+        if inspect.isasyncgenfunction(fn):
+            raise GraphError("no_grad: an async generator is paused from inside, with no_grad()")
+        if inspect.iscoroutinefunction(fn):
+
+            @wraps(fn)
+            async def wait(*args: Any, **kwargs: Any) -> Any:
+                with no_grad():
+                    return await fn(*args, **kwargs)
+
+            return wait
 
         @wraps(fn)
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -173,7 +183,7 @@ class Tensor(Node):
     def backward_into(self, store: GradStore, gradient: ArrayLike | Node | None = None) -> None:
         """As `backward`, but accumulate into `store`; touches no `.grad`."""
         for leaf, g in gradients(self, gradient):
-            store.add(leaf, g)
+            store.add(leaf, np.array(g))
 
     def __repr__(self) -> str:
         body = np.array2string(self._value, separator=", ", prefix="tensor(", threshold=50)
@@ -219,6 +229,8 @@ def array_of(values: Any, dtype: DTypeLike | None, who: str) -> Array:
         raise DtypeError(f"{who}: the values are no array of numbers: {problem}") from problem
     if array.dtype.kind not in "fiub":
         raise DtypeError(f"{who}: the values must be real numbers, not {array.dtype}")
+    if array.dtype.itemsize > 8 or not array.dtype.isnative:
+        array = array.astype(f"{array.dtype.kind}{min(array.dtype.itemsize, 8)}")
     if not known and dtype is None and array.dtype.kind in "iu":
         array = array.astype(np.float64)
     return array

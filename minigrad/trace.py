@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import linecache
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -77,7 +78,9 @@ class Trace:
         root = self.nodes[-1]
         fine = sum(bool(c) for c in self.checks)
         checked = f"{fine} of {len(self.checks)} checks agree"
-        return f"<Trace of {root.name}: {len(self.steps)} steps, {checked}>"
+        wrong = dict.fromkeys(f"{c.op}, input {c.name}" for c in self.checks if not c)
+        blamed = f"; not: {'; '.join(wrong)}" if wrong else ""
+        return f"<Trace of {root.name}: {len(self.steps)} steps, {checked}{blamed}>"
 
 
 # --- steps ----------------------------------------------------------------------------------------
@@ -152,6 +155,7 @@ def _op_checks(tape: Tape, nodes: Sequence[TapeNode], events: Sequence[Event]) -
                 event.argnum,
                 upstream[event.source],
                 event.added,
+                called=nodes[event.node].name,
                 node=event.source,
                 input=event.node,
             )
@@ -170,8 +174,14 @@ def _leaf_checks(tape: Tape, seed: Any, events: Sequence[Event]) -> list[Check]:
 
 def _local(node: TapeNode) -> TapeNode:
     """The node without the path of the file: only its name."""
-    line = (Path(node.line[0]).name, node.line[1]) if node.line else None
+    line = (_title(node.line[0]), node.line[1]) if node.line else None
     return dataclasses.replace(node, line=line)
+
+
+def _title(file: str) -> str:
+    """The file's name, without its path; a notebook kernel numbers the files of its cells."""
+    name = Path(file).name
+    return "notebook cell" if re.fullmatch(r"\d+\.py", name) else name
 
 
 def _quote(nodes: Sequence[TapeNode]) -> Source | None:
@@ -190,4 +200,4 @@ def _quote(nodes: Sequence[TapeNode]) -> Source | None:
         numbers.pop()
     while numbers and not text[numbers[0] - 1].strip():
         numbers.pop(0)
-    return Source(Path(file).name, tuple((n, text[n - 1]) for n in numbers))
+    return Source(_title(file), tuple((n, text[n - 1]) for n in numbers))

@@ -36,19 +36,24 @@ FORMAT = "minigrad-trace"
 
 def save_trace(trace: Trace, path: str | os.PathLike[str], full: bool = False) -> None:
     """Write the trace as JSON, under a temporary name first. full: large arrays whole."""
+    write_whole(path, json.dumps(to_json(trace, full), allow_nan=False))
+
+
+def write_whole(path: str | os.PathLike[str], text: str) -> None:
+    """Write a file under a temporary name, then rename it. Raises TraceError where it cannot."""
     target = Path(path)
-    text = json.dumps(to_json(trace, full), allow_nan=False)
-    descriptor, draft = tempfile.mkstemp(
-        dir=target.parent or ".", prefix=target.name, suffix=".tmp"
-    )
+    draft = None
     try:
+        descriptor, draft = tempfile.mkstemp(dir=target.parent, prefix=".minigrad-", suffix=".tmp")
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
         os.chmod(draft, 0o644)
         os.replace(draft, target)
-    except BaseException:
-        Path(draft).unlink(missing_ok=True)
-        raise
+    except OSError as problem:
+        raise TraceError(f"{target} cannot be written: {problem.strerror or problem}") from problem
+    finally:
+        if draft is not None:
+            Path(draft).unlink(missing_ok=True)
 
 
 def to_json(trace: Trace, full: bool = False) -> dict[str, Any]:

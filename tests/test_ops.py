@@ -22,7 +22,8 @@ RESIDUALS = {
     **dict.fromkeys(["reshape", "transpose", "permute", "broadcast_to"], ()),
     **dict.fromkeys(["exp", "tanh", "sigmoid", "sqrt"], ("y",)),
     **dict.fromkeys(["ln", "relu", "sqr"], ("x",)),
-    **dict.fromkeys(["mul", "div", "matmul"], ("b", "a")),
+    **dict.fromkeys(["mul", "matmul"], ("a", "b")),
+    "div": ("b", "y"),
     "pow": ("x", "e", "y"),
     "max": ("x", "y"),
 }

@@ -178,7 +178,7 @@ def test_a_failing_write_leaves_the_old_file_and_no_draft(tmp_path: Path, monkey
         raise OSError("no space left")
 
     monkeypatch.setattr(os, "replace", full_disk)
-    with pytest.raises(OSError, match="no space left"):
+    with pytest.raises(mg.TraceError, match="no space left"):
         recorded(checks=False).save(path)
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["run.json"]

@@ -53,7 +53,7 @@ def mul(a: Any, b: Any) -> Any:
     reference=np.divide,
     partials={
         "a": (lambda b: 1 / b, r"\frac{1}{b}"),
-        "b": (lambda a, b: -a / (b * b), r"-\frac{a}{b^2}"),
+        "b": (lambda b, y: -y / b, r"-\frac{y}{b}"),
     },
 )
 def div(a: Any, b: Any) -> Any:
@@ -96,7 +96,7 @@ def exp(x: Any) -> Any:
 @elementwise(
     tex=r"y = \ln x",
     domain=positive,
-    partials={"x": (lambda x: 1 / x, r"\frac{1}{x}")},
+    partials={"x": (lambda x: select(x < 0, np.nan, 1 / np.abs(x)), r"\frac{1}{x}")},
     reference=np.log,
     kinks="at x = 0 the value is -inf and the slope +inf; below 0 both are NaN",
 )
@@ -114,7 +114,7 @@ def sqr(x: Any) -> Any:
 @elementwise(
     tex=r"y = \sqrt{x}",
     domain=positive,
-    partials={"x": (lambda y: 0.5 / y, r"\frac{1}{2y}")},
+    partials={"x": (lambda y: 0.5 / np.abs(y), r"\frac{1}{2y}")},
     reference=np.sqrt,
     kinks="at x = 0 the slope is +inf; below 0 value and slope are NaN",
 )

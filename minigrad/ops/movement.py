@@ -47,15 +47,17 @@ def reshape(x: Any, *, shape: Any) -> Any:
 @op(
     tex=r"y = x^{\top}",
     cost="memory",
-    domain=_calls("any two axes", ((2, 3), {"d1": 0, "d2": 1}), ((2, 3, 4), {"d1": -1, "d2": 0})),
-    pulls={"x": (lambda g, d1, d2: np.swapaxes(g, d1, d2), r"\bar y^{\top}")},
+    domain=_calls(
+        "any two axes", ((2, 3), {"dim0": 0, "dim1": 1}), ((2, 3, 4), {"dim0": -1, "dim1": 0})
+    ),
+    pulls={"x": (lambda g, dim0, dim1: np.swapaxes(g, dim0, dim1), r"\bar y^{\top}")},
     reference=np.swapaxes,
 )
-def transpose(x: Any, *, d1: int, d2: int) -> Any:
-    """x with the axes d1 and d2 swapped."""
-    axes_of("transpose", d1, x.shape)
-    axes_of("transpose", d2, x.shape)
-    return np.swapaxes(x, d1, d2)
+def transpose(x: Any, *, dim0: int, dim1: int) -> Any:
+    """x with the axes dim0 and dim1 swapped."""
+    axes_of("transpose", dim0, x.shape)
+    axes_of("transpose", dim1, x.shape)
+    return np.swapaxes(x, dim0, dim1)
 
 
 @op(

@@ -67,7 +67,7 @@ def sum(x: Any, *, dim: Dim = None, keepdim: bool = False) -> Any:
     pulls={
         "x": (
             lambda g, dim, x_shape: np.broadcast_to(
-                kept(g, dim, x_shape) / count(dim, x_shape), x_shape
+                kept(g, dim, x_shape) / np.float64(count(dim, x_shape)), x_shape
             ),
             r"\frac{1}{n} \bar y \text{ copied}",
         )

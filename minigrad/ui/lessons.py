@@ -12,14 +12,17 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from ..errors import LessonError
 from ..lesson import Case, Cell, Lesson, Run, lesson_files, read_lesson, run_case
 from ..report import Report
 from ..trace import Trace
 from .stepper import stepper
-from .tables import edit
+from .tables import edit, letter_by_letter
 
 # Streamlit leaves wide margins; a stepper needs the room. Its own class names, nothing else.
-TIGHT = """<style>.stMainBlockContainer { padding: 2.2rem clamp(1rem, 3vw, 4rem) 3rem;
+# The tables' own toolbar would cover their names.
+TIGHT = """<style>[data-testid="stElementToolbar"] { display: none; }
+.stMainBlockContainer { padding: 2.2rem clamp(1rem, 3vw, 4rem) 3rem;
 max-width: 1400px; margin: 0 auto; }</style>"""
 
 
@@ -30,7 +33,13 @@ def _read(path: Path, changed: float) -> Lesson:
 
 def _lessons() -> list[Lesson]:
     """Every lesson; a file is read again when it has changed."""
-    return [_read(path, path.stat().st_mtime) for path in lesson_files()]
+    lessons = []
+    for path in lesson_files():
+        try:
+            lessons.append(_read(path, path.stat().st_mtime))
+        except (LessonError, OSError, ValueError) as problem:  # the others can still be taught
+            st.warning(letter_by_letter(f"{path.name} is left out: {problem}"))
+    return lessons
 
 
 def page() -> None:
@@ -57,6 +66,7 @@ def page() -> None:
     if any(not np.array_equal(edited[name], _used(run, name)) for name in run.inputs):
         run = run_case(lesson, case, edited)
     _cells(case.cells[first:], run, key)
+    st.session_state["address"] = st.query_params.to_dict() | {"step": ""}
 
 
 # --- inputs ---------------------------------------------------------------------------------------
@@ -91,46 +101,48 @@ def _tables(run: Run, key: str) -> Mapping[str, Any]:
 
 
 def _chosen_lesson(lessons: list[Lesson]) -> Lesson:
-    slugs = [lesson.slug for lesson in lessons]
-    asked = st.query_params.get("lesson", slugs[0])
-    if asked not in slugs:
-        st.warning(f"There is no lesson called “{asked[:60]}”; this is the first one.")
-        asked = slugs[0]
-        _go(lesson=asked)
     titles = {lesson.slug: lesson.title for lesson in lessons}
+    asked = _asked("lesson", list(titles), "There is no lesson called", "this is the first one")
     chosen = st.selectbox(
         "Lesson",
-        slugs,
-        index=slugs.index(asked),
+        list(titles),
         format_func=lambda slug: titles[slug],
+        key="lesson",
         label_visibility="collapsed",
         width=300,
     )
     if chosen != asked:
         _go(lesson=chosen)
-    return lessons[slugs.index(chosen)]
+    return next(lesson for lesson in lessons if lesson.slug == chosen)
 
 
 def _chosen_case(lesson: Lesson) -> Case:
-    asked = st.query_params.get("case", lesson.cases[0].slug)
-    case = lesson.case(asked)
-    if case is None:
-        st.warning(f"This lesson has no case called “{asked[:60]}”; this is its first one.")
-        case = lesson.cases[0]
-        _go(lesson=lesson.slug, case=case.slug)
     titles = {c.slug: c.title for c in lesson.cases}
+    asked = _asked("case", list(titles), "This lesson has no case called", "this is its first one")
     chosen = st.segmented_control(
         "Case",
         list(titles),
-        default=case.slug,
         format_func=lambda slug: titles[slug],
-        key=f"case of {lesson.slug}",
+        key="case",
         required=True,
         label_visibility="collapsed",
     )
-    if chosen != case.slug:
+    if chosen and chosen != asked:
         _go(lesson=lesson.slug, case=chosen)
-    return lesson.case(chosen) or case
+    return lesson.case(chosen) or lesson.cases[0]
+
+
+def _asked(name: str, slugs: list[str], unknown: str, instead: str) -> str:
+    """What the URL asks for, put into the widget called `name` when the URL has changed."""
+    asked = st.query_params.get(name, slugs[0])
+    if asked not in slugs:
+        st.warning(letter_by_letter(f"{unknown} “{asked[:60]}”; {instead}."))
+        asked = slugs[0]
+    if st.session_state.get("address") != st.query_params.to_dict() | {"step": ""}:
+        st.session_state[name] = asked  # a link, or the browser's Back: the URL wins
+    elif st.session_state.get(name) not in slugs:
+        st.session_state[name] = asked
+    return asked
 
 
 def _go(**where: str) -> None:
@@ -144,9 +156,11 @@ def _step(trace: Trace) -> int | None:
     if asked is None:
         return None
     count = len(trace.steps)
-    step = int(asked) if asked.isdecimal() and len(asked) < 10 else 0
+    digits = asked.isascii() and asked.isdecimal() and len(asked) < 10
+    step = int(asked) if digits else 0
     if not 1 <= step <= count:
-        st.warning(f"There is no step “{asked[:20]}”: this case has the steps 1 to {count}.")
+        words = f"There is no step “{asked[:20]}”: this case has the steps 1 to {count}."
+        st.warning(letter_by_letter(words))
     return min(max(step, 1), count)
 
 
@@ -155,6 +169,8 @@ def _step(trace: Trace) -> int | None:
 
 def _cells(cells: tuple[Cell, ...], run: Run, key: str) -> None:
     """Prose as prose; a code cell as what it showed, or where it stopped."""
+    if run.error is None and not any(run.outputs.values()):
+        st.info("This case shows nothing yet: end a cell with mg.show(loss).")
     for cell in cells:
         if cell.kind == "markdown":
             st.markdown(cell.text)
@@ -168,7 +184,8 @@ def _cells(cells: tuple[Cell, ...], run: Run, key: str) -> None:
                 st.text(str(said))
         if run.error is not None and run.error[0] == cell.number:
             st.code(cell.text)
-            st.error(f"This cell stops here. {run.error[1]}", icon=":material/error:")
+            words = letter_by_letter(f"This cell stops here. {run.error[1]}")
+            st.error(words, icon=":material/error:")
 
 
 def _rows(report: Report) -> list[dict[str, str]]:
@@ -177,7 +194,7 @@ def _rows(report: Report) -> list[dict[str, str]]:
             "op": check.op,
             "input": check.name,
             "shape": "×".join(map(str, check.shape)) or "scalar",
-            "gradient": ", ".join(f"{v:.6g}" for v in check.analytic.ravel()[:16]),
+            "gradient": ", ".join(f"{v + 0.0:.6g}" for v in check.analytic.ravel()[:16]),
             "max abs difference": f"{check.max_difference:.1e}",
             "verdict": f"{check.verdict.symbol} {check.verdict}",
         }

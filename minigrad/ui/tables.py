@@ -22,17 +22,23 @@ def edit(name: str, default: Array, key: str) -> Array:
     What is typed wrongly is named below it, and the last good values stay in use.
     """
     if not default.size:
-        st.caption(f"**{_plain(name)}** · {shape_text(default.shape)} · empty, nothing to edit")
+        st.caption(
+            f"**{letter_by_letter(name)}** · {shape_text(default.shape)} · empty, nothing to edit"
+        )
         return default
+    base, kept = f"{key}/base", f"{key}/good"
+    if key not in st.session_state:  # drawn anew: begin with what was typed last
+        st.session_state[base] = st.session_state.get(kept, default)
+    start: Array = st.session_state[base]
     columns = default.shape[-1] if default.ndim else 1
-    rows = default.reshape(-1, columns)
+    rows = start.reshape(-1, columns)
     lead = default.shape[:-1]
     frame = pd.DataFrame(
         [[_written(v) for v in row] for row in rows],
         index=[_row(name, np.unravel_index(n, lead) if lead else ()) for n in range(len(rows))],
         columns=[str(n) for n in range(columns)] if default.ndim else ["value"],
     )
-    st.caption(f"**{_plain(name)}** · {shape_text(default.shape)}")
+    st.caption(f"**{letter_by_letter(name)}** · {shape_text(default.shape)}")
     edited = st.data_editor(
         frame,
         key=key,
@@ -40,12 +46,12 @@ def edit(name: str, default: Array, key: str) -> Array:
         width="content",
         column_config={c: st.column_config.TextColumn(c, width=72) for c in frame.columns},
     )
-    kept = f"{key}/good"
     try:
         st.session_state[kept] = parse_table(name, edited.to_numpy().tolist(), default.shape)
     except LessonError as problem:
         st.error(
-            f"{_plain(str(problem))}. The last good values stay in use.", icon=":material/error:"
+            f"{letter_by_letter(str(problem))}. The last good values stay in use.",
+            icon=":material/error:",
         )
     good: Array = st.session_state.get(kept, default)
     return good
@@ -59,6 +65,6 @@ def _row(name: str, place: tuple[Any, ...]) -> str:
     return f"{name}[{', '.join(str(int(p)) for p in place)}]" if place else name
 
 
-def _plain(text: str) -> str:
+def letter_by_letter(text: str) -> str:
     """Text that Markdown shows letter by letter."""
     return "".join(f"\\{c}" if c in r"\`*_{}[]()#+-.!$<>|~:&" else c for c in text)

@@ -182,4 +182,4 @@ def _finite(size: float) -> float:
 def _share(size: float, largest: float) -> float:
     if not abs(size) < float("inf"):
         return 1.0
-    return abs(size) / largest if largest else 0.0
+    return min(abs(size) / largest, 1.0) if largest else 0.0

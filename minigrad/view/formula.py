@@ -139,6 +139,8 @@ def _line(element: ElementTree.Element) -> str:
             return f"√({parts[0].strip()})"
         case "mo" if (sign := element.text or "") in "+=−⊙>-":
             return f" {sign} "
+        case "mtext":
+            return f" {element.text} "
         case "mi" if len(element.text or "") > 1:
             return f" {element.text} "
         case "mspace":

@@ -6,15 +6,15 @@ import json
 import os
 from collections import Counter
 from html import escape
-from pathlib import Path
 from typing import Any
 
-from ..events import WHOLE, Summary, array_out
+from ..events import WHOLE, Summary, array_out, number_out
 from ..numeric import Verdict
 from ..paths import ASSETS
 from ..trace import Trace
+from ..trace_file import write_whole
 from .dot import all_stats, dot, far_edges
-from .formula import mathml
+from .formula import mathml, name_tex
 from .frame import frames
 from .parts import (
     Cells,
@@ -32,10 +32,6 @@ from .parts import (
 from .svg import svg
 
 Json = dict[str, Any]
-LEGEND: Text = (
-    Math(r"\bar{x} = \frac{\partial L}{\partial x}"),
-    ": how L answers to a small change of x",
-)
 
 
 def markup(text: Text) -> str:
@@ -48,6 +44,13 @@ def markup(text: Text) -> str:
         else escape(s)
         for s in text
     )
+
+
+def legend(trace: Trace) -> Text:
+    """What a bar means, said of this trace's result."""
+    root = trace.nodes[-1].name
+    formula = rf"\bar{{x}} = \frac{{\partial {name_tex(root)}}}{{\partial x}}"
+    return Math(formula), ": how ", Name(root), " answers to a small change of x"
 
 
 def payload(trace: Trace) -> Json:
@@ -65,7 +68,7 @@ def payload(trace: Trace) -> Json:
     return {
         "name": trace.nodes[-1].name,
         "summary": summary(trace),
-        "legend": markup(LEGEND),
+        "legend": markup(legend(trace)),
         "svg": svg(dot(trace), far_edges(trace)),
         "code": _code(trace),
         "nodes": [
@@ -190,7 +193,7 @@ def _grid(grid: Grid, arrays: _Arrays) -> Json:
     elif isinstance(sources, Cells):
         row["sources"] = {
             "of": sources.of,
-            "cells": [[list(pair) for pair in cell] for cell in sources.cells],
+            "cells": [[[number_out(c), at] for c, at in cell] for cell in sources.cells],
         }
     return row
 
@@ -232,6 +235,10 @@ style.textContent = read("style");
 const host = document.createElement("div");
 root.append(style, host);
 mount(host, read("trace"), {{ step: {step} }});
+// Inside a notebook's frame, take the height that is needed.
+const frame = window.frameElement;
+const grow = () => {{ frame.style.height = `${{document.documentElement.offsetHeight + 8}}px`; }};
+if (frame) new ResizeObserver(grow).observe(document.body);
 </script>
 </body></html>
 """
@@ -256,13 +263,13 @@ def _inline(data: Any) -> str:
 
 
 def to_html(trace: Trace, path: str | os.PathLike[str], step: int = 0) -> None:
-    """Write `page` to a file."""
-    Path(path).write_text(page(trace, step), encoding="utf-8")
+    """Write `page` to a file. Raises TraceError where it cannot be written."""
+    write_whole(path, page(trace, step))
 
 
 def notebook(trace: Trace) -> str:
     """The page inside an iframe that grows with it: for the output cell of a notebook."""
     return (
         f'<iframe srcdoc="{escape(page(trace))}" title="minigrad stepper" loading="lazy" '
-        'style="width:100%;height:900px;border:0" sandbox="allow-scripts"></iframe>'
+        'style="width:100%;height:900px;border:0"></iframe>'
     )

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ..events import Summary
 from .formula import plain
 
@@ -141,7 +143,13 @@ def size_of(array: Any) -> float:
     if isinstance(array, Summary):
         return array.norm
     flat = array.astype("f8").ravel()
-    return float(flat[0]) if flat.size == 1 else float(math.sqrt(float((flat * flat).sum())))
+    if flat.size == 1:
+        return float(flat[0])
+    largest = float(np.max(np.abs(flat), initial=0.0))
+    if not 0 < largest < math.inf:
+        return largest
+    with np.errstate(all="ignore"):  # scaled, so that no square overflows
+        return largest * float(np.sqrt(np.square(flat / largest).sum()))
 
 
 def shape_text(shape: tuple[int, ...]) -> str:

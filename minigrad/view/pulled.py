@@ -19,6 +19,7 @@ from .parts import (
     Panel,
     Part,
     Sign,
+    Text,
     shape_text,
 )
 from .proof import proof_of
@@ -76,7 +77,7 @@ def pull_frame(trace: Trace, step: Step) -> Frame:
         say=tuple(say),
         nodes=(node.id, receiver.id),
         edges=((node.id, pulled.argnum),),
-        parts=tuple(_contribution(trace, step, pulled, reduced, rule)),
+        parts=tuple(_contribution(trace, step, pulled, reduced, rule, equals == "=")),
         residuals=_residuals(node, pulled, trace),
         jacobian=_jacobian(step.check, words, node, receiver),
         proof=proof_of(trace, step.check, receiver, "this op alone"),
@@ -111,51 +112,26 @@ def _factor(tex: str) -> str:
 
 
 def _contribution(
-    trace: Trace, step: Step, pulled: Pulled, reduced: Reduced | None, rule: str
+    trace: Trace,
+    step: Step,
+    pulled: Pulled,
+    reduced: Reduced | None,
+    rule: str,
+    whole: bool,
 ) -> list[Part]:
+    """The row of grids. whole: this contribution is all that the receiver gets."""
     node, receiver = trace.nodes[pulled.node], trace.nodes[pulled.input]
-    here = bar_tex(node.name)
     full = axes(len(pulled.contribution.shape))
-    uses = [n for n in trace.nodes if pulled.node in n.inputs]
-    arrived = f"arrived from {', '.join(n.op for n in uses[:3])}" if uses else "the seed"
-    parts: list[Part] = [
-        Grid(
-            kind="upstream",
-            key="upstream",
-            caption=("upstream ", Math(here)),
-            symbol=bar_text(node.name),
-            array=pulled.upstream,
-            hue="grad",
-            note=(arrived,),
-        ),
-    ]
+    own = bar_text(receiver.name) if whole else "this part"
+    parts = [_upstream(trace, pulled)]
     sources: Letters | Cells | None
     if pulled.local is not None:
-        note = (
-            "saved in the forward pass"
-            if _is_saved(pulled)
-            else "from what was saved"
-            if pulled.residuals
-            else "a constant"
-        )
         sources = Letters(full, (("upstream", full), ("local", full)))
-        parts += [
-            Sign("⊙"),
-            Grid(
-                kind="local",
-                key="local",
-                caption=("local slope ", Math(rule)),
-                symbol="slope",
-                array=pulled.local,
-                hue="value",
-                note=(note,),
-            ),
-            Sign("="),
-        ]
+        parts += [Sign("⊙"), _local(pulled, rule), Sign("=")]
     else:
         sources = from_letters(node, pulled) or from_jacobian(step.check, pulled)
         parts.append(Sign("→", "rule"))
-    own = bar_text(receiver.name)
+    part_of: Text = ("this step's part of ", Math(bar_tex(receiver.name)))
     parts.append(
         Grid(
             kind="contribution",
@@ -164,33 +140,57 @@ def _contribution(
             symbol="contribution" if reduced else own,
             array=pulled.contribution,
             hue="grad",
-            note=(f"in the shape of {node.name}",)
-            if reduced and pulled.contribution.shape == pulled.upstream.shape
-            else ("this step's part of ", Math(bar_tex(receiver.name))),
+            note=("one per copy, before the sum",) if reduced else part_of,
             sources=sources,
         )
     )
     if reduced:
         out, summed = reduction(len(reduced.from_shape), reduced.axes, len(reduced.to_shape))
+        product = pulled.local is not None
+        terms = (
+            (("upstream", summed), ("local", summed)) if product else (("contribution", summed),)
+        )
         parts += [
             Sign("Σ", along(reduced.axes)),
             Grid(
                 kind="reduced",
                 key="reduced",
-                caption=("gradient ", Math(bar_tex(receiver.name))),
+                caption=("gradient ", Math(bar_tex(receiver.name))) if whole else part_of,
                 symbol=own,
                 array=reduced.gradient,
                 hue="grad",
                 note=(f"{shape_text(reduced.from_shape)} → {shape_text(reduced.to_shape)}",),
-                sources=Letters(
-                    out,
-                    (("upstream", summed), ("local", summed))
-                    if pulled.local is not None
-                    else (("contribution", summed),),
-                ),
+                sources=Letters(out, terms),
             ),
         ]
     return parts
+
+
+def _upstream(trace: Trace, pulled: Pulled) -> Part:
+    name = trace.nodes[pulled.node].name
+    uses = [n.op for n in trace.nodes if pulled.node in n.inputs]
+    return Grid(
+        kind="upstream",
+        key="upstream",
+        caption=("upstream ", Math(bar_tex(name))),
+        symbol=bar_text(name),
+        array=pulled.upstream,
+        hue="grad",
+        note=(f"arrived from {', '.join(uses[:3])}" if uses else "the seed",),
+    )
+
+
+def _local(pulled: Pulled, rule: str) -> Part:
+    saved = "saved in the forward pass" if _is_saved(pulled) else "from what was saved"
+    return Grid(
+        kind="local",
+        key="local",
+        caption=("local slope ", Math(rule)),
+        symbol="slope",
+        array=pulled.local,
+        hue="value",
+        note=(saved if pulled.residuals else "a constant",),
+    )
 
 
 def _is_saved(pulled: Pulled) -> bool:
@@ -241,7 +241,7 @@ def ledger_of(trace: Trace, step: Step, receiver: TapeNode) -> Panel | None:
         return None
     has = "has" if got.expected == 1 else "have"
     note = f"{got.arrived} of {got.expected} uses {has} arrived"
-    if receiver.kind == "leaf":
+    if receiver.kind == "leaf" and got.arrived == got.expected:
         note += f" · {receiver.name} is a leaf, so this becomes {receiver.name}.grad"
     own = bar_text(receiver.name)
     grids = [

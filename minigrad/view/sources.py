@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..compare import Check
-from ..events import Pulled, Summary
+from ..events import Pulled, Summary, number_out
 from ..graph import TapeNode
 from ..trace import Trace
 from .parts import Cells, Letters
@@ -43,7 +43,7 @@ def made_of(trace: Trace, node: TapeNode) -> Letters | Cells | None:
     factors = tuple(
         (key, axes(len(trace.nodes[i].value.shape), ndim))
         if isinstance(i, int)
-        else (f"={i!r}", "")
+        else (f"={number_out(i)}", "")
         for key, i in zip(keys, node.inputs, strict=True)
     )
     return Letters(axes(ndim), factors, apply=node.op, infix=node.symbol or None)

@@ -59,7 +59,7 @@ def along(copied: tuple[int, ...]) -> str:
 
 
 def which(node: TapeNode, argnum: int) -> str:
-    if len(node.inputs) == 1:
+    if sum(isinstance(i, int) for i in node.inputs) == 1:
         return ""
     return f", its {ORDINALS[argnum] if argnum < len(ORDINALS) else f'{argnum + 1}th'} input"
 
