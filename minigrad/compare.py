@@ -101,7 +101,8 @@ class _Question:
         verdicts = [judge(a, s, self.tolerance) for a, s in zip(analytic, found, strict=True)]
         if Verdict.differs in verdicts:  # blame only what another step confirms
             for n, other in enumerate(measured(unit * 0.37)):
-                apart = abs(found[n].value - other.value)
+                apart = 3 * abs(found[n].value - other.value)
+                apart = apart if np.isfinite(apart) else np.inf
                 if verdicts[n] is Verdict.differs and not found[n].here and apart > found[n].error:
                     verdicts[n] = judge(analytic[n], replace(found[n], error=apart), self.tolerance)
         return verdicts, found[0]

@@ -120,25 +120,30 @@ class _Search:
         self.tolerance = tolerance
         self.value, self.error = np.full(rows, np.nan), np.full(rows, np.inf)
         self.left, self.right = np.full(rows, np.nan), np.full(rows, np.nan)
-        self.first_jump, self.last_jump = np.full(rows, np.nan), np.full(rows, np.nan)
+        self.jump, self.growth = np.full(rows, np.nan), np.full(rows, 1.0)  # from step to step
         self.previous: _Probe | None = None
 
     def take(self, probe: _Probe) -> None:
-        """Keep what is better. A value that contradicts the one before is as uncertain as that."""
+        """Keep what is better; where two steps contradict each other, trust both less."""
         jumps, error = probe.jumps(self.tolerance), probe.error
         if self.previous is not None:
             with np.errstate(all="ignore"):
                 apart = np.abs(probe.value - self.previous.value)
                 surprise = (apart > error + self.previous.error) & ~jumps
-            error = np.where(surprise & ~self.previous.jumps(self.tolerance), apart, error)
+            surprise &= ~self.previous.jumps(self.tolerance)
+            error = np.where(surprise, 3 * apart, error)
+            noise = 3 * apart / FACTOR  # what the larger step, too, must have had of it
+            self.error = np.where(surprise, np.maximum(self.error, noise), self.error)
         better = probe.finite & ~jumps & (error < self.error)
         self.value = np.where(better, probe.value, self.value)
         self.error = np.where(better, error, self.error)
         sharp = jumps & (probe.rounding < 1e-4 * probe.jump)
         self.left = np.where(sharp, probe.left, self.left)
         self.right = np.where(sharp, probe.right, self.right)
-        self.first_jump = np.where(np.isnan(self.first_jump), probe.jump, self.first_jump)
-        self.last_jump = np.where(sharp, probe.jump, self.last_jump)
+        with np.errstate(all="ignore"):
+            grown = probe.jump / np.where(np.isnan(self.jump), probe.jump, self.jump)
+        self.growth = np.where(sharp, grown, self.growth)
+        self.jump = np.where(sharp, probe.jump, self.jump)
         self.previous = probe
 
     def good(self) -> bool:
@@ -152,12 +157,11 @@ class _Search:
         left, right = float(self.left[n]), float(self.right[n])
         if not kinked or error <= max(self.tolerance.atol, 0.1 * abs(value)):
             return Slope(value, error, left, right, near=kinked)
-        growth = self.last_jump[n] / self.first_jump[n]
-        if growth > 4:  # the function itself jumps
+        if self.growth[n] > 2:  # 16 where the function itself jumps, 4 for a root
             return Slope(np.nan, np.inf, left, right)
         middle = (left + right) / 2
-        if growth < 0.25:  # it does shrink, only slowly: a steep bend
-            return Slope(middle, float(self.last_jump[n]), left, right)
+        if self.growth[n] < 0.8:  # it does shrink, only slowly: a steep bend
+            return Slope(middle, float(self.jump[n]), left, right)
         return Slope(middle, 0.0, left, right, near=True, here=True)
 
 

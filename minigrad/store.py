@@ -31,7 +31,9 @@ class GradStore:
     def add(self, node: Node, gradient: Array) -> None:
         """Accumulate `gradient` for `node`."""
         before = self._arrays.get(node.id)
-        self._arrays[node.id] = gradient if before is None else np.asarray(before + gradient)
+        with np.errstate(all="ignore"):
+            total = gradient if before is None else np.asarray(before + gradient)
+        self._arrays[node.id] = total
         self._owned.discard(node.id)
 
     def buffer(self, node: Node) -> Array:

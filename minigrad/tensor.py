@@ -178,7 +178,8 @@ class Tensor(Node):
         ShapeError, DtypeError or RuleError, and then no `.grad` has changed.
         """
         for leaf, g in gradients(self, gradient):
-            leaf._grad = np.array(g) if leaf._grad is None else np.asarray(leaf._grad + g)
+            with np.errstate(all="ignore"):
+                leaf._grad = np.array(g) if leaf._grad is None else np.asarray(leaf._grad + g)
 
     def backward_into(self, store: GradStore, gradient: ArrayLike | Node | None = None) -> None:
         """As `backward`, but accumulate into `store`; touches no `.grad`."""

@@ -196,3 +196,59 @@ def test_nothing_overflows_at_any_width(browser, app, width, scheme) -> None:
     assert over <= 0
     assert small == []
     assert theme == scheme
+
+
+def choose(tab, title: str) -> None:
+    """Pick a lesson in the list at the top."""
+    tab.get_by_role("combobox").first.click()
+    tab.get_by_role("option", name=title).click()
+    tab.get_by_role("heading", name=title).wait_for()
+
+
+def test_one_lesson_after_the_other_and_back(tab, app) -> None:
+    tab.goto(app)
+    Stepper(tab)
+    choose(tab, "2 · The chain rule")
+    choose(tab, "3 · Fan-out and broadcasting")
+    choose(tab, "1 · The reference table")
+    tab.get_by_role("radio", name="matmul", exact=True).click()
+    tab.wait_for_url("**case=matmul*")
+    tab.go_back()
+    tab.wait_for_url(lambda url: "case=matmul" not in url)
+    tab.get_by_role("radio", name="mul", exact=True).and_(
+        tab.locator("[aria-checked=true]")
+    ).wait_for()
+    tab.go_back()
+    tab.get_by_role("heading", name="3 · Fan-out and broadcasting").wait_for()
+
+
+def test_arrows_step_right_after_a_case_was_chosen(tab, app) -> None:
+    tab.goto(app)
+    Stepper(tab)
+    tab.get_by_role("radio", name="matmul", exact=True).click()
+    tab.wait_for_url("**case=matmul*")
+    stepper = Stepper(tab)
+    stepper.part("timeline").get_by_role("button", name="matmul → x0").wait_for()
+    stepper.press("ArrowRight")
+    stepper.wait_for_step(1)
+
+
+def test_what_was_typed_is_still_there_after_another_case(tab, app) -> None:
+    tab.goto(f"{app}/?lesson=03_fan_out_and_broadcasting&case=x-x-x&step=8")
+    Stepper(tab)
+    type_into_the_first_cell(tab, "5")
+    tab.locator('[data-testid=gradient] td[data-value="11"]').wait_for()
+    tab.get_by_role("radio", name="x - mean(x)").click()
+    tab.wait_for_url("**case=x-mean-x*")
+    tab.get_by_role("radio", name="x*x + x").click()
+    tab.wait_for_url("**case=x-x-x*")
+    Stepper(tab).press("End")
+    tab.locator('[data-testid=gradient] td[data-value="11"]').wait_for()
+
+
+def test_a_huge_number_is_drawn_and_can_be_taken_back(tab, app) -> None:
+    tab.goto(f"{app}/?lesson=02_chain_rule&case=numbers&step=12")
+    Stepper(tab)
+    for text, gradient in (("1e160", "e+161"), ("2", "-24")):
+        type_into_the_first_cell(tab, text)
+        tab.locator(f'[data-testid=gradient] td[data-value*="{gradient}"]').wait_for()
