@@ -137,16 +137,17 @@ def test_a_wrong_number_is_named_beside_its_table_and_nothing_is_lost(
 def type_into_the_first_cell(tab, text: str) -> None:
     """Streamlit's table is a canvas: open the editor of the first value cell, fill it, leave it."""
     table = tab.locator('[data-testid="stDataFrame"]').first
-    box = table.bounding_box()
-    assert box is not None
     table.locator("canvas").first.wait_for()
     editor = tab.locator("#portal textarea, #portal input").first
     for _ in range(20):  # its code is loaded when it is first wanted
+        box = table.bounding_box()
+        assert box is not None
         tab.mouse.click(box["x"] + box["width"] - 30, box["y"] + 52)
         tab.keyboard.press("Enter")
         tab.wait_for_timeout(300)
         if editor.is_visible():
             break
+        tab.keyboard.press("Escape")
     editor.fill(text)
     tab.keyboard.press("Enter")
 
@@ -242,7 +243,9 @@ def test_what_was_typed_is_still_there_after_another_case(tab, app) -> None:
     tab.wait_for_url("**case=x-mean-x*")
     tab.get_by_role("radio", name="x*x + x").click()
     tab.wait_for_url("**case=x-x-x*")
-    Stepper(tab).press("End")
+    tab.get_by_test_id("timeline").get_by_role("button", name="x done").wait_for()
+    tab.get_by_test_id("timeline").get_by_role("button", name="add → square").wait_for()
+    tab.get_by_test_id("last").click()
     tab.locator('[data-testid=gradient] td[data-value="11"]').wait_for()
 
 
