@@ -45,13 +45,11 @@ def _lessons() -> list[Lesson]:
 def page() -> None:
     """Draw the page."""
     st.html(TIGHT)
-    head = st.container(
-        horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"
-    )
-    title = head.container(width="content")
-    with head:
-        lesson = _chosen_lesson(_lessons())
-    title.header(lesson.title)
+    lessons = _lessons()
+    if not lessons:
+        st.error("There is no lesson to show: the folder of lessons holds none that can be read.")
+        return
+    lesson = _chosen_lesson(lessons)
     case = _chosen_case(lesson)
     key = f"{lesson.slug}/{case.slug}"
     words, inputs = st.columns([5, 4], gap="large")
@@ -96,14 +94,17 @@ def _tables(run: Run, key: str) -> Mapping[str, Any]:
     return edited
 
 
-# --- where we are: the URL and the choices
-# ---------------------------------------------------------
+# --- where we are: the URL and the choices --------------------------------------------------------
 
 
 def _chosen_lesson(lessons: list[Lesson]) -> Lesson:
     titles = {lesson.slug: lesson.title for lesson in lessons}
     asked = _asked("lesson", list(titles), "There is no lesson called", "this is the first one")
-    chosen = st.selectbox(
+    head = st.container(
+        horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"
+    )
+    title = head.container(width="content")
+    chosen = head.selectbox(
         "Lesson",
         list(titles),
         format_func=lambda slug: titles[slug],
@@ -111,6 +112,7 @@ def _chosen_lesson(lessons: list[Lesson]) -> Lesson:
         label_visibility="collapsed",
         width=300,
     )
+    title.header(titles[chosen])
     if chosen != asked:
         _go(lesson=chosen)
     return next(lesson for lesson in lessons if lesson.slug == chosen)
