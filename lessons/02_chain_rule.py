@@ -31,9 +31,9 @@ mg.show(L)
 # %% [markdown]
 # ## a tanh neuron
 #
-# Two inputs, two weights, a bias, and a squashing function. Where tanh is flat its slope $y' = 1
-# - y^2$ is near 0, and almost nothing gets through: make `bias` 4 and watch the gradients of the
-# weights fade.
+# Two inputs, two weights, a bias, and a squashing function. Where tanh is flat its slope
+# $y' = 1 - y^2$ is near 0, and almost nothing gets through: make `bias` 4 and watch the gradients
+# of the weights fade.
 
 # %%
 x1 = mg.tensor(2.0)

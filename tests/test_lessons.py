@@ -125,3 +125,18 @@ def test_a_cell_that_is_no_number_is_named(rows, sentence) -> None:
 def test_typed_numbers_keep_their_shape() -> None:
     assert parse_table("b", [["1", "−2.5"]], (1, 1, 2)).tolist() == [[[1.0, -2.5]]]
     assert parse_table("b", [["3"]], ()).tolist() == 3.0
+
+
+def broken_formulas(text: str) -> list[str]:
+    """Lines on which a formula is left open: Markdown reads the next one as something else."""
+    return [line for line in text.splitlines() if line.count("$") % 2]
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.slug)
+def test_no_formula_of_a_lesson_is_broken_across_lines(lesson) -> None:
+    cells = [*lesson.intro, *(cell for case in lesson.cases for cell in case.cells)]
+    assert [line for c in cells if c.kind == "markdown" for line in broken_formulas(c.text)] == []
+
+
+def test_a_formula_broken_across_lines_would_be_noticed() -> None:
+    assert broken_formulas("its slope $y' = 1\n- y^2$ is near 0")
