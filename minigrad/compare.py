@@ -230,7 +230,8 @@ def check(
             )
     if numeric is None:
         notes.append(
-            f"{len(shown)} random directions were compared, {x.size} elements being too many"
+            f"{len(shown)} random directions were compared: one by one, {x.size} elements "
+            f"{'are too many' if x.size > CELLS else 'take too long'}"
         )
     elif difference is not None:
         largest = float(np.max(difference, initial=0.0))

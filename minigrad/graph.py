@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dis
 import itertools
-import linecache
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -199,11 +198,6 @@ def line_of(where: Where | None) -> tuple[str, int] | None:
         if start <= instruction < end and line is not None:
             return code.co_filename, line
     return code.co_filename, code.co_firstlineno
-
-
-def source_line(file: str, line: int) -> str:
-    """The text of a source line, without its indentation; empty if it cannot be read."""
-    return linecache.getline(file, line).strip()
 
 
 @lru_cache(maxsize=256)
