@@ -74,7 +74,8 @@ def test_above_2000_elements_random_directions_are_compared(factor: float, fine:
     wrong = square_off_by(factor)
     check = only(lambda x: mg.sum(wrong(x)), np.linspace(-2, 3, 2001))
     assert bool(check) is fine and check.numeric is None
-    assert "8 random directions were compared, 2001 elements being too many" in check.note
+    sentence = "8 random directions were compared: one by one, 2001 elements are too many"
+    assert sentence in check.note
     assert ("of 8 random directions differ" in check.note) is not fine
 
 
@@ -110,3 +111,9 @@ def test_gradcheck_needs_an_input_that_requires_a_gradient_and_a_tensor_back() -
 def test_an_unused_input_has_gradient_zero_and_agrees() -> None:
     report = mg.gradcheck(lambda x, u: mg.sum(x * x), [leaf([1.0]), leaf([9.0], name="u")])
     assert report and report.checks[1].analytic.tolist() == [0]
+
+
+def test_a_slow_function_gets_random_directions_too_and_the_reason(monkeypatch) -> None:
+    monkeypatch.setattr("minigrad.compare.SECONDS", 0.0)
+    report = mg.gradcheck(lambda x: (x * x).sum(), [mg.tensor([1.0, 2.0], requires_grad=True)])
+    assert report and "one by one, 2 elements take too long" in report.checks[0].note
