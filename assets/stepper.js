@@ -783,6 +783,8 @@ function renderInStreamlit({ data, parentElement }) {
     const { activeElement } = document;
     if (!known && !activeElement?.matches(FIELDS)) app.stepper.focus(); // so that → steps at once
   }
+  // A stepper that was kept tells the address where it stands: choosing its case again had cleared the step.
+  if (known && data.url && app.stepper.step > 0) writeStepToAddress(app.stepper.step);
   const call = Symbol("latest call");
   apps.set(parentElement, Object.assign(app, { text, asked: data.step, written, call }));
   return () => {
