@@ -51,6 +51,7 @@ def page() -> None:
         return
     lesson = _chosen_lesson(lessons)
     case = _chosen_case(lesson)
+    _stand_at(st.query_params.to_dict())
     key = f"{lesson.slug}/{case.slug}"
     words, inputs = st.columns([5, 4], gap="large")
     first = next((n for n, cell in enumerate(case.cells) if cell.kind == "code"), len(case.cells))
@@ -64,7 +65,6 @@ def page() -> None:
     if any(not np.array_equal(edited[name], _used(run, name)) for name in run.inputs):
         run = run_case(lesson, case, edited)
     _cells(case.cells[first:], run, key)
-    st.session_state["address"] = st.query_params.to_dict() | {"step": ""}
 
 
 # --- inputs ---------------------------------------------------------------------------------------
@@ -114,6 +114,7 @@ def _chosen_lesson(lessons: list[Lesson]) -> Lesson:
     )
     title.header(titles[chosen])
     if chosen != asked:
+        st.session_state.pop("case", None)  # another lesson begins with its first case
         _go(lesson=chosen)
     return next(lesson for lesson in lessons if lesson.slug == chosen)
 
@@ -140,7 +141,7 @@ def _asked(name: str, slugs: list[str], unknown: str, instead: str) -> str:
     if asked not in slugs:
         st.warning(letter_by_letter(f"{unknown} “{asked[:60]}”; {instead}."))
         asked = slugs[0]
-    if st.session_state.get("address") != st.query_params.to_dict() | {"step": ""}:
+    if st.session_state.get("address") != _address(st.query_params.to_dict()):
         st.session_state[name] = asked  # a link, or the browser's Back: the URL wins
     elif st.session_state.get(name) not in slugs:
         st.session_state[name] = asked
@@ -149,7 +150,17 @@ def _asked(name: str, slugs: list[str], unknown: str, instead: str) -> str:
 
 def _go(**where: str) -> None:
     """Say in the URL where we are; the step begins anew."""
+    _stand_at(where)  # first: the browser's Back may come before this run of the script ends
     st.query_params.from_dict(where)
+
+
+def _stand_at(where: Mapping[str, Any]) -> None:
+    st.session_state["address"] = _address(where)
+
+
+def _address(where: Mapping[str, Any]) -> dict[str, Any]:
+    """What the URL says apart from the step, which the stepper writes by itself."""
+    return {**where, "step": ""}
 
 
 def _step(trace: Trace) -> int | None:
