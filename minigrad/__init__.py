@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import operators as _operators  # noqa: F401  (puts the ops on Tensor)
 from .backward import grad, walk
+from .card import Kink, registry
 from .check import check_op
 from .errors import (
     ArgumentError,
@@ -26,13 +27,14 @@ from .errors import (
     GraphError,
     LessonError,
     MinigradError,
+    OutOfRangeError,
     RuleError,
     ShapeError,
     TraceError,
 )
 from .gradcheck import gradcheck
 from .kernels import select
-from .op import elementwise, op, registry
+from .op import elementwise, op
 from .store import GradStore
 from .tensor import Tensor, no_grad, tensor
 from .trace import Trace, record
@@ -56,8 +58,10 @@ __all__ = [
     "DtypeError",
     "GradStore",
     "GraphError",
+    "Kink",
     "LessonError",
     "MinigradError",
+    "OutOfRangeError",
     "RuleError",
     "ShapeError",
     "Tensor",

@@ -13,11 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from .card import Op, registry
 from .check import check_op
 from .domains import Cases, domain_of
 from .errors import CardError, MinigradError, RuleError, ShapeError, TraceError
 from .lesson import Run, running
-from .op import Op, registry
 from .paths import APP, ROOT
 from .reference import CASES, worst_error
 from .report import Report, table

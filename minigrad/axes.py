@@ -1,13 +1,15 @@
-"""Axes in a user's words: `dim` checked and counted from 0, for every op that takes one."""
+"""Axes in a user's words: `dim` checked and counted from 0, and what reducing over it means."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .errors import ShapeError
+from .errors import ArgumentError, DtypeError, ShapeError
 
+Array = NDArray[Any]
 Shape = tuple[int, ...]
 Dim = int | tuple[int, ...] | None
 
@@ -21,8 +23,7 @@ def axes_of(name: str, dim: Any, shape: Shape) -> tuple[int, ...]:
     for d in (
         range(len(shape)) if dim is None else dim if isinstance(dim, (tuple, list)) else (dim,)
     ):
-        whole = isinstance(d, (int, np.integer)) and not isinstance(d, bool)
-        if not whole or not -len(shape) <= d < len(shape):
+        if not is_whole(d) or not -len(shape) <= d < len(shape):
             raise ShapeError(
                 f"{name}: dim {d!r} is no axis of x {shape}, whose axes are {_axes(shape)}"
             )
@@ -32,14 +33,93 @@ def axes_of(name: str, dim: Any, shape: Shape) -> tuple[int, ...]:
     return tuple(axes)
 
 
+def axis_of(name: str, dim: Any, shape: Shape) -> int:
+    """One axis, counted from 0. Raises ShapeError for an axis that is not there, or several."""
+    axes = axes_of(name, dim, shape)
+    if len(axes) != 1 or dim is None:
+        raise ShapeError(f"{name}: dim {dim!r} is no single axis of x {shape}")
+    return axes[0]
+
+
 def _axes(shape: Shape) -> str:
     return f"0 … {len(shape) - 1}" if shape else "none, it is a scalar"
+
+
+def is_whole(value: Any) -> bool:
+    """Whether a value is a whole number, and no truth value."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def sizes_of(name: str, shape: Any) -> Shape:
     """A shape argument, an int or ints, as a tuple. Raises ShapeError for anything else."""
     sizes = shape if isinstance(shape, (tuple, list)) else (shape,)
     for size in sizes:
-        if not isinstance(size, (int, np.integer)) or isinstance(size, bool) or size < -1:
+        if not is_whole(size) or size < -1:
             raise ShapeError(f"{name}: {shape!r} is no shape; a shape is made of whole numbers")
     return tuple(int(s) for s in sizes)
+
+
+def number(name: str, word: str, value: Any, low: float = -np.inf) -> float:
+    """A parameter that must be a number, not below `low`. Raises ArgumentError."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(
+        value, (int, float, np.integer, np.floating)
+    ):
+        raise ArgumentError(f"{name}: {word} must be a number, not {value!r}")
+    if not value >= low:
+        raise ArgumentError(f"{name}: {word} must be a number from {low:g} on, not {value}")
+    return float(value)
+
+
+# --- reducing -------------------------------------------------------------------------------------
+
+
+def kept(reduced: Array, dim: Dim, shape: Shape) -> Array:
+    """A reduced array with its summed axes back as size 1, so that it broadcasts against x."""
+    axes = axes_of("reduce", dim, shape)
+    return np.reshape(reduced, tuple(1 if n in axes else s for n, s in enumerate(shape)))
+
+
+def count(dim: Dim, shape: Shape) -> int:
+    """How many cells of x meet in one cell of the result."""
+    return int(np.prod([shape[a] for a in axes_of("reduce", dim, shape)], dtype=int))
+
+
+def total(x: Array, axes: tuple[int, ...] | None = None, keepdims: bool = False) -> Array:
+    """The sum over axes in x's dtype; low precision is accumulated in float64."""
+    wide = np.float64 if x.dtype.kind == "f" else None
+    y = np.sum(x, axis=axes, keepdims=keepdims, dtype=wide)
+    return np.asarray(y.astype(x.dtype) if wide else y)
+
+
+def largest(x: Array, axes: tuple[int, ...]) -> Array:
+    """The largest cell over axes, kept as size 1; 0 where it is infinite or there is no cell.
+
+    Subtracting it before an exponential keeps that from overflowing.
+    """
+    top = np.max(x, axis=axes, keepdims=True, initial=-np.inf)
+    return np.where(np.isfinite(top), top, 0).astype(x.dtype)
+
+
+_WEIGHTS = {"mean": lambda n: 1 / np.float64(n), "sum": lambda n: np.float64(1)}
+
+
+def fold(losses: Array, reduction: str, name: str) -> Array:
+    """All losses as they are, added up, or averaged. Raises ArgumentError for another word."""
+    if reduction == "none":
+        return losses
+    if reduction not in _WEIGHTS:
+        raise ArgumentError(f'{name}: reduction is "mean", "sum" or "none", not {reduction!r}')
+    summed = np.sum(losses, dtype=np.float64) * _WEIGHTS[reduction](losses.size)
+    return np.asarray(summed).astype(losses.dtype)
+
+
+def share(g: Array, reduction: str, losses: int) -> Array:
+    """What of the upstream gradient reaches each single one of so many losses."""
+    return g if reduction == "none" else np.asarray(g * _WEIGHTS[reduction](losses))
+
+
+def floating(name: str, word: str, array: Any) -> Array:
+    """An operand that must hold floating numbers. Raises DtypeError."""
+    if array.dtype.kind != "f":
+        raise DtypeError(f"{name}: {word} must hold floating numbers, not {array.dtype}")
+    return np.asarray(array)

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from .backward import gradients
+from .card import Op, registry
 from .compare import Array, Check, Function, check, distance, worst_index
 from .domains import samples
 from .errors import GraphError
 from .graph import Node, Tape, order, refuse_stale
 from .numeric import Verdict
-from .op import Op, registry
 from .pull import axes_to_reduce, contribution_of, reduce, run_forward, saved
 from .report import Report
 
@@ -29,12 +29,10 @@ JACOBIAN = 4096  # entries up to which a Jacobian is kept
 
 
 def widened(value: Any) -> Any:
-    """A float64 copy of a floating array; anything else as it is."""
-    return (
-        np.array(value, np.float64)
-        if isinstance(value, np.ndarray) and value.dtype.kind == "f"
-        else value
-    )
+    """A float64 copy of a floating array, float64 for a floating dtype; else the value itself."""
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        return np.array(value, np.float64)
+    return np.dtype(np.float64) if isinstance(value, np.dtype) and value.kind == "f" else value
 
 
 def check_input(
@@ -52,6 +50,7 @@ def check_input(
     ShapeError as the walk would.
     """
     name, values = card.inputs[argnum], [widened(o) for o in operands]
+    params = {n: widened(v) for n, v in params.items()}
     x = np.array(values[argnum], np.float64)
     y = run_forward(card, values, params).astype(np.float64)
 
@@ -104,13 +103,14 @@ def check_op(op: Any, seed: int = 0) -> Report:
         raise GraphError(f"check_op: there is no op called {op!r}")
     rng = np.random.default_rng(seed)
     checks = []
-    for operands, params in samples(card, seed):
-        y = run_forward(card, operands, {**card.params, **params})
+    for operands, given in samples(card, seed):
+        used, params = card.taking(len(operands)), card.settle(given)
+        y = run_forward(used, operands, params)
         g = rng.uniform(-1.5, 1.5, y.shape)
-        for argnum, name in enumerate(card.inputs):
-            if name in card.rules:
-                checks.append(check_input(card, operands, {**card.params, **params}, argnum, g))
-        checks += _against_reference(card, operands, params, y)
+        for argnum, name in enumerate(used.inputs):
+            if name in used.rules:
+                checks.append(check_input(used, operands, params, argnum, g))
+        checks += _against_reference(used, operands, given, y)
     note = "" if card.rules else "it has no rule to check"
     return Report(card.name, tuple(checks), note)
 
@@ -119,7 +119,7 @@ def _against_reference(card: Op, operands: Sequence[Any], params: Any, y: Array)
     """The forward beside the NumPy reference: a gradient check cannot see a wrong forward."""
     if card.reference is None:
         return []
-    expected = np.asarray(card.reference(*operands, *params.values()), np.float64)
+    expected = card.expected(tuple(operands), params).astype(np.float64)
     if expected.shape != y.shape:
         difference, worst = None, float("inf")
     else:
@@ -171,7 +171,7 @@ class Replay:
                 y = self._forward(node, self.values, inputs)
                 wide = Node(y, True, node.name, None)
                 given = (self.nodes[i] if isinstance(i, int) else i for i in inputs)
-                wide.record(node.card, tuple(given), node.params)
+                wide.record(node.card, tuple(given), self._params(node))
             self.nodes.append(wide)
             self.values.append(wide._value)
         self.gradients, self.inner = exact_gradients(self.nodes[-1], self.seed)
@@ -180,7 +180,11 @@ class Replay:
     def _forward(node: Node, values: Sequence[Array], inputs: Sequence[int | float]) -> Array:
         assert node.card is not None
         operands = [values[i] if isinstance(i, int) else i for i in inputs]
-        return run_forward(node.card, operands, node.params)
+        return run_forward(node.card, operands, Replay._params(node))
+
+    @staticmethod
+    def _params(node: Node) -> dict[str, Any]:
+        return {n: widened(v) for n, v in node.params.items()}
 
     def of(self, leaf: int) -> Function:
         """The root's value, flat, as a function of one leaf."""

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .card import Op, required
 from .errors import CardError
-from .op import Op, required
 
 Array = NDArray[Any]
 Rng = np.random.Generator
@@ -51,6 +51,26 @@ def away_from(point: float, by: float = 0.1) -> Domain:
     return Domain(f"real numbers except near {point:g}", draw)
 
 
+def between(low: float, high: float) -> Domain:
+    """Numbers from low to high."""
+    return Domain(
+        f"numbers between {low:g} and {high:g}", lambda rng, shape: rng.uniform(low, high, shape)
+    )
+
+
+flags = Domain("true or false", lambda rng, shape: rng.integers(0, 2, shape).astype(bool))
+
+
+def calls(words: str, *given: tuple[tuple[int, ...], dict[str, Any]]) -> Cases:
+    """Calls with one operand of real numbers: its shape, and the parameters."""
+
+    def draw(rng: Rng) -> Iterator[Sample]:
+        for shape, params in given:
+            yield (rng.normal(size=shape),), params
+
+    return Cases(words, draw)
+
+
 def distinct(rng: Rng, shape: tuple[int, ...]) -> Array:
     """Cells at least 0.1 apart from each other, for ops that pick an extreme."""
     count = int(np.prod(shape))
@@ -68,6 +88,12 @@ _SHAPES: dict[int, list[tuple[tuple[int, ...], ...]]] = {
         ((), (2, 2)),
         ((2, 3), (3, 2)),
     ],
+    3: [
+        ((), (), ()),
+        ((3,), (3,), (3,)),
+        ((2, 3), (3,), (2, 1)),
+        ((3,), (2, 1, 3), ()),
+    ],
 }
 
 
@@ -80,23 +106,26 @@ def samples(card: Op, seed: int = 0) -> Iterator[Sample]:
     if isinstance(card.domain, Cases):
         yield from card.domain.draw(rng)
         return
-    needed = [name for name, default in card.params.items() if default is required]
+    given = card.domain if isinstance(card.domain, Mapping) else {}
+    values = {name: given[name] for name in card.params if name in given}
+    needed = [n for n, v in card.params.items() if v is required and n not in values]
     if needed:
         raise CardError(f"{card.name}: a domain= must say what the parameter {needed[0]} may be")
     count, suited = len(card.inputs), False
-    for shapes in _SHAPES.get(count) or [((2, 3),) * count]:
+    for turn, shapes in enumerate(_SHAPES.get(count) or [((2, 3),) * count]):
         domains = [domain_of(card, name) for name in card.inputs]
         operands = tuple(d.draw(rng, s) for d, s in zip(domains, shapes, strict=True))
-        if _takes(card, operands) or (card.elementwise and shapes not in _FOR_OPS):
+        params = {n: several[turn % len(several)] for n, several in values.items()}
+        if _takes(card, operands, params) or (card.elementwise and shapes not in _FOR_OPS):
             suited = True
-            yield operands, {}
+            yield operands, params
     if not suited:
         raise CardError(f"{card.name}: it takes none of the usual shapes, so it needs a domain=")
 
 
-def _takes(card: Op, operands: tuple[Array, ...]) -> bool:
+def _takes(card: Op, operands: tuple[Array, ...], params: dict[str, Any]) -> bool:
     try:
-        card.forward(*(o.copy() for o in operands), **card.params)
+        card.forward(*(o.copy() for o in operands), **card.settle(params))
     except Exception:  # this shape is not for this op
         return False
     return True

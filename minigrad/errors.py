@@ -4,6 +4,7 @@ MinigradError
 ├── ShapeError      (ValueError)   shapes that do not meet, or an array of the wrong shape
 ├── DtypeError      (TypeError)    a gradient asked of integers, or no numbers
 ├── ArgumentError   (TypeError)    an op called with arguments it does not have
+├── OutOfRangeError (IndexError)   an index that points at no cell
 ├── DomainError     (ValueError)   a value an op is not defined for
 ├── CardError       (TypeError)    an op card that is declared wrongly
 ├── RuleError       (ValueError)   a backward rule that fails or is missing
@@ -29,6 +30,10 @@ class DtypeError(MinigradError, TypeError):
 
 class ArgumentError(MinigradError, TypeError):
     """An op called with arguments it does not have."""
+
+
+class OutOfRangeError(MinigradError, IndexError):
+    """An index that points at no cell."""
 
 
 class DomainError(MinigradError, ValueError):

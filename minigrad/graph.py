@@ -16,8 +16,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from .card import Op
 from .errors import GraphError
-from .op import Op
 
 Array = NDArray[Any]
 Where = tuple[CodeType, int]  # the code object and instruction that ran an op
@@ -36,12 +36,12 @@ class Node:
         "_value",
         "card",
         "id",
+        "made_at",
         "name",
         "origin",
         "params",
         "version",
         "versions",
-        "where",
     )
 
     id: int
@@ -55,14 +55,14 @@ class Node:
     version: int  # bumped by assign_
     versions: tuple[int, ...]  # the inputs' versions in the forward pass
     origin: tuple[str, str]  # of an untracked result: (reason, op name); words only, no reference
-    where: Where | None
+    made_at: Where | None
 
     def __init__(self, value: Array, tracked: bool, name: str | None, where: Where | None) -> None:
         self.id = next(_ids)
         self._value = value
         self._tracked = tracked
         self.name = name
-        self.where = where
+        self.made_at = where
         self.card = None
         self.params = {}
         self._inputs = ()
@@ -154,7 +154,7 @@ class Tape:
         value = node._value.view()
         value.flags.writeable = False
         common: dict[str, Any] = {"id": n, "name": label(node, n), "value": value}
-        common["line"] = line_of(node.where)
+        common["line"] = line_of(node.made_at)
         card = node.card
         if card is None:
             kind = "leaf" if node._tracked else "constant"
@@ -172,7 +172,7 @@ class Tape:
             operands=card.inputs,
             params=node.params,
             residuals=card.residuals(tracked),
-            sources=card.sources(*map(_shape, node._inputs)) if card.sources else (),
+            sources=card.sources(*map(_shape, node._inputs), **node.params) if card.sources else (),
             **common,
         )
 
@@ -186,7 +186,7 @@ def _shape(operand: Node | float) -> tuple[int, ...]:
 
 def label(node: Node, place: int) -> str:
     """The name given to a node, else the variable it was assigned to, else v and its place."""
-    return node.name or assigned_name(node.where) or f"v{place}"
+    return node.name or assigned_name(node.made_at) or f"v{place}"
 
 
 def line_of(where: Where | None) -> tuple[str, int] | None:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import Any
 
+_BUILT_IN = {"np", "select", "erf", "erfc", "logistic"}  # what every kernel can call
+
 
 class NoKernel(Exception):
     """Why a rule stays in NumPy; caught in `fused`, told by `why_not`."""
@@ -48,7 +50,7 @@ def _constants(fn: Callable[..., Any], expression: str) -> str:
     names = {n.id for n in ast.walk(ast.parse(expression)) if isinstance(n, ast.Name)}
     outer = {**fn.__globals__, **inspect.getclosurevars(fn).nonlocals}
     rows = []
-    for name in sorted(names - set(fn.__code__.co_varnames) - {"np", "select"}):
+    for name in sorted(names - set(fn.__code__.co_varnames) - _BUILT_IN):
         if not isinstance(outer.get(name), (int, float)):
             raise NoKernel(f"it uses {name}, which is no number")
         rows.append(f'{name} = float("{float(outer[name])!r}")\n')
@@ -56,6 +58,8 @@ def _constants(fn: Callable[..., Any], expression: str) -> str:
 
 
 _TEMPLATE = '''"""Made by minigrad from one backward rule: {expression}"""
+
+from math import erf, erfc
 
 import numpy as np
 from numba import njit
@@ -65,6 +69,12 @@ from numba import njit
 @njit
 def select(condition, chosen, other):
     return chosen if condition else other
+
+
+@njit
+def logistic(x):
+    small = np.exp(-abs(x))
+    return (1 if x >= 0 else small) / (1 + small)
 
 
 @njit(error_model="numpy", nogil=True, cache=True)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import math
 import numbers
 import os
 import sys
@@ -38,6 +39,25 @@ _AXES = 3  # adjacent axes are merged first; what still has more runs in NumPy
 def select(condition: Any, chosen: Any, other: Any) -> Any:
     """`chosen` where the condition holds, else `other`: for arrays, and scalars in a kernel."""
     return np.where(condition, chosen, other)
+
+
+_erf, _erfc = np.frompyfunc(math.erf, 1, 1), np.frompyfunc(math.erfc, 1, 1)
+
+
+def erf(x: Any) -> Any:
+    """The error function: for arrays, and scalars in a kernel. NumPy has none, C's library has."""
+    return np.asarray(_erf(x)).astype(np.result_type(x))
+
+
+def erfc(x: Any) -> Any:
+    """1 - erf(x), without the cancellation: for arrays, and scalars in a kernel."""
+    return np.asarray(_erfc(x)).astype(np.result_type(x))
+
+
+def logistic(x: Any) -> Any:
+    """1 / (1 + e^-x), exact on both sides: only the exponential of -|x| is taken."""
+    small = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1, small) / (1 + small)
 
 
 _modules: dict[str, ModuleType] = {}  # generated text -> the kernels in it

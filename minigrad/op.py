@@ -1,137 +1,22 @@
-"""Op: one card per op: what it computes, how its gradient is pulled back, what that saves.
+"""Declaring ops: `@elementwise` and `@op` turn a NumPy function and its rules into a card.
 
-A card is declared once, with `@elementwise` or `@op`, and read by everybody: the engine runs it,
-the checker samples its domain, the stepper shows its formulas. The parameter names of a rule say
-what is saved for backward: an input's name, a parameter's name, `y` for the output, `x_shape` for
-only the shape of x; `g` is the upstream gradient. Naming a value is what saves it; nothing else
-does.
+Ours are declared in `ops/` with the same two words that a user has. What contradicts itself is
+refused at once, in one sentence.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cached_property, partial, wraps
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from .errors import ArgumentError, CardError
+from .card import Kink, Op, Rule, registry, required
+from .errors import CardError
 
-Values = Mapping[str, Any]
-registry: dict[str, Op] = {}  # our own ops by name; a user's op is never entered
-
-
-def _unloaded(card: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    raise NotImplementedError("minigrad.operators, which applies cards to tensors, is not loaded")
-
-
-apply: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any] = _unloaded  # set by operators.py
-
-
-@dataclass(frozen=True, eq=False)
-class Rule:
-    """One backward rule: `fn` pulls the upstream gradient back into `inputs`.
-
-    `reads` are the names of `fn`'s parameters without `g`. An elementwise rule without `g` is the
-    local slope; every other rule returns the contribution itself.
-    """
-
-    fn: Callable[..., Any]
-    tex: str
-    inputs: tuple[str, ...]
-    reads: tuple[str, ...]
-    g_at: int | None  # where among its parameters `g` stands; None for a local slope
-
-    @property
-    def takes_g(self) -> bool:
-        return self.g_at is not None
-
-    @cached_property
-    def is_zero(self) -> bool:
-        """True if the slope is 0 everywhere: the gradient stops here."""
-        if self.reads or self.takes_g:
-            return False
-        try:
-            slope = self.fn()
-        except Exception:  # told as a RuleError where the rule is run
-            return False
-        return np.ndim(slope) == 0 and bool(slope == 0)
-
-
-@dataclass(frozen=True, eq=False)
-class Op:
-    """The card of one op; see `elementwise` and `op` for what each field means."""
-
-    name: str
-    forward: Callable[..., Any]
-    inputs: tuple[str, ...]
-    params: Mapping[str, Any]  # name -> default, or `required`
-    rules: Mapping[str, Rule]  # input -> the rule that pulls back into it
-    tex: str
-    domain: Any
-    elementwise: bool
-    broadcasts: bool
-    cost: str
-    kinks: str = ""
-    symbol: str = ""
-    reference: Callable[..., Any] | None = None
-    sources: Callable[..., tuple[str, ...]] | None = None
-    ours: bool = False
-
-    @cached_property
-    def function(self) -> Callable[..., Any]:
-        """The op as people call it, on tensors; its `.card` is this card."""
-
-        @wraps(self.forward)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            return apply(self, args, kwargs)
-
-        call.card = self  # type: ignore[attr-defined]
-        return call
-
-    def residuals(self, tracked: tuple[bool, ...]) -> tuple[str, ...]:
-        """Names of the values kept for backward when exactly the `tracked` inputs need one."""
-        needed = [name for name, on in zip(self.inputs, tracked, strict=True) if on]
-        read = {word for name in needed if name in self.rules for word in self.rules[name].reads}
-        return tuple(name for name in (*self.inputs, "y") if name in read)
-
-    def bind(self, args: tuple[Any, ...], kwargs: Values) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Split a call into operands and parameters, in PyTorch's order.
-
-        A lone parameter may be spread: `reshape(x, 2, 3)`. Raises ArgumentError.
-        """
-        count = len(self.inputs)
-        if len(args) == count and not kwargs and not self.params:
-            return args, {}
-        named = dict(kwargs)
-        operands = list(args[:count])
-        for name in self.inputs[len(operands) :]:
-            if name not in named:
-                raise ArgumentError(f"{self.name}: the operand {name} is missing")
-            operands.append(named.pop(name))
-        extra, params = args[count:], dict(self.params)
-        if len(params) == 1 and len(extra) > 1:
-            extra = (extra,)
-        if len(extra) > len(params):
-            takes = f"{count} operand{'s' * (count != 1)} and the parameters ({', '.join(params)})"
-            raise ArgumentError(f"{self.name}: takes {takes}, got {len(args)} positional arguments")
-        given = dict(zip(params, extra, strict=False))
-        for name, value in named.items():
-            if name not in params:
-                raise ArgumentError(f"{self.name}: there is no parameter {name}")
-            if name in given:
-                raise ArgumentError(f"{self.name}: the parameter {name} is given twice")
-            given[name] = value
-        params |= given
-        missing = [name for name, value in params.items() if value is required]
-        if missing:
-            raise ArgumentError(f"{self.name}: the parameter {missing[0]} is missing")
-        return tuple(operands), params
-
-
-required: Any = ...  # the default of a parameter that must be given
+Kinks = str | Kink | Sequence[Kink]
 
 
 def elementwise(
@@ -139,7 +24,7 @@ def elementwise(
     tex: str,
     partials: Mapping[str, tuple[Callable[..., Any], str]],
     domain: Any = None,
-    kinks: str = "",
+    kinks: Kinks = (),
     symbol: str = "",
     cost: str = "memory",
     reference: Callable[..., Any] | None = None,
@@ -149,10 +34,11 @@ def elementwise(
     tex: the formula of the op. partials: input -> (rule, its formula); a rule without `g` is the
     local slope, a rule with `g` returns the contribution itself (write ops that SELECT this way: a
     dead cell then passes exactly 0 even when g is infinite or NaN). domain: where the op may be
-    sampled (minigrad.domains). kinks: the convention at corners, in words. symbol: how an operand
-    that is a plain number is drawn ("×"). cost: "memory" (cheap to recompute) or "compute".
-    reference: a NumPy forward to test this one against. Raises CardError when a rule names
-    something that does not exist, or takes defaults.
+    sampled (minigrad.domains), or a dict of that by operand; for a parameter, a tuple of values.
+    kinks: the conventions at corners, in words, or as cases (`Kink`). symbol: how an operand that
+    is a plain number is drawn ("×"). cost: "memory" (cheap to recompute) or "compute". reference: a
+    NumPy forward to test this one against, parameters last. An operand without a rule is an index
+    or a mask. Raises CardError when a rule names something that does not exist, or takes defaults.
     """
 
     return partial(
@@ -165,6 +51,8 @@ def elementwise(
         cost=cost,
         reference=reference,
         sources=None,
+        call=(),
+        converts={},
         elementwise=True,
         broadcasts=True,
     )
@@ -175,12 +63,14 @@ def op(
     tex: str,
     pulls: Mapping[Any, tuple[Callable[..., Any], str]],
     domain: Any = None,
-    kinks: str = "",
+    kinks: Kinks = (),
     symbol: str = "",
     cost: str = "compute",
     broadcasts: bool = False,
     reference: Callable[..., Any] | None = None,
     sources: Callable[..., tuple[str, ...]] | None = None,
+    call: tuple[str, ...] = (),
+    converts: Mapping[str, Callable[[Any], Any]] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare any other op. Fields as in `elementwise`, and:
 
@@ -188,7 +78,12 @@ def op(
     shape. A key may be a tuple of inputs whose rule returns a tuple of contributions.
     broadcasts=True: a contribution may come in a shape the input's shape broadcasts to, and the
     walk reduces it. sources: for ops that sum products of operand cells, their axes in letters,
-    given the operands' shapes: matmul of matrices answers ("ij", "jk", "ik"), operands then result.
+    given the operands' shapes and the parameters: matmul of matrices answers ("ij", "jk", "ik"),
+    operands then result. call: operands and parameters in the order of a call, where that is not
+    operands first. converts: parameter -> what makes of a given value the one that is kept.
+
+    An op declared from `def cat(*xs, …)` takes any number of operands; its one rule, `{"xs": …}`,
+    pulls back into operand number `k` and may read `xs`, `xs_shape`, and `others` without its own.
     """
 
     return partial(
@@ -201,39 +96,88 @@ def op(
         cost=cost,
         reference=reference,
         sources=sources,
+        call=call,
+        converts=converts or {},
         elementwise=False,
         broadcasts=broadcasts,
     )
 
 
 def _declare(
-    forward: Callable[..., Any], pulls: Mapping[Any, tuple[Callable[..., Any], str]], **facts: Any
+    forward: Callable[..., Any],
+    pulls: Mapping[Any, tuple[Callable[..., Any], str]],
+    call: tuple[str, ...],
+    kinks: Kinks,
+    **facts: Any,
 ) -> Callable[..., Any]:
     name = getattr(forward, "__name__", None)
     if not isinstance(name, str):
         raise CardError(f"an op is declared from a function that has a name, not from {forward!r}")
-    parameters = list(inspect.signature(forward).parameters.values())
-    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
-        raise CardError(f"{name}: operands and parameters have names; *args and **kwargs have none")
     if not isinstance(facts["tex"], str):
         raise CardError(f"{name}: tex is the op's formula as text, not {facts['tex']!r}")
-    _refuse_domain(name, facts["domain"], parameters)
-    inputs = tuple(p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD)
+    if facts["cost"] not in ("memory", "compute"):
+        raise CardError(f'{name}: cost is "memory" or "compute", not {facts["cost"]!r}')
+    names = _names(name, forward, facts["elementwise"])
+    everything = (*names["inputs"], *names["params"])
+    _refuse_domain(name, facts["domain"], everything)
+    if call and sorted(call) != sorted(everything):
+        raise CardError(f"{name}: call= must name {', '.join(everything)}, each once")
+    told = (Kink(kinks),) if isinstance(kinks, str) and kinks else kinks
+    card = Op(
+        name,
+        forward,
+        rules=_rules(name, pulls, names, facts["elementwise"]),
+        order=call or everything,
+        kinks=(told,) if isinstance(told, Kink) else tuple(k for k in told if isinstance(k, Kink)),
+        ours=(forward.__module__ or "").startswith("minigrad.ops."),
+        **names,
+        **facts,
+    )
+    if card.ours:
+        registry[name] = card
+    return card.function
+
+
+def _names(name: str, forward: Callable[..., Any], elementwise: bool) -> dict[str, Any]:
+    """Operands and parameters, read off the signature: operands are positional."""
+    parameters = list(inspect.signature(forward).parameters.values())
+    many = [p.name for p in parameters if p.kind is p.VAR_POSITIONAL]
+    operands = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        raise CardError(f"{name}: parameters have names; **kwargs have none")
+    if many and elementwise:
+        raise CardError(
+            f"{name}: the operands of an elementwise op have names; *{many[0]} have none"
+        )
+    if many and operands:
+        raise CardError(f"{name}: *{many[0]} are all the operands, so {operands[0].name} cannot be")
+    if not many and not operands:
+        raise CardError(f"{name}: an op needs at least one array operand, declared positionally")
     params = {
         p.name: required if p.default is p.empty else p.default
         for p in parameters
         if p.kind is p.KEYWORD_ONLY
     }
-    if not inputs:
-        raise CardError(f"{name}: an op needs at least one array operand, declared positionally")
+    defaults = {p.name: p.default for p in operands if p.default is not p.empty}
+    for operand, value in defaults.items():
+        if not isinstance(value, (int, float)):
+            raise CardError(f"{name}: an operand left out is a plain number; {operand} is {value}")
+    inputs = tuple(many or [p.name for p in operands])
     for word in (*inputs, *params):
-        if word in ("g", "y") or word.endswith("_shape"):
+        taken = word in ("g", "y", "k", "others") if many else word in ("g", "y")
+        if taken or word.endswith("_shape"):
             raise CardError(
                 f"{name}: {word} is reserved for rules; rename the operand or parameter"
             )
-    if facts["cost"] not in ("memory", "compute"):
-        raise CardError(f'{name}: cost is "memory" or "compute", not {facts["cost"]!r}')
+    return {"inputs": inputs, "params": params, "defaults": defaults, "variadic": bool(many)}
+
+
+def _rules(
+    name: str, pulls: Mapping[Any, tuple[Callable[..., Any], str]], names: Any, elementwise: bool
+) -> dict[str, Rule]:
+    inputs, params = names["inputs"], names["params"]
     known = {*inputs, *params, "g", "y", *(f"{i}_shape" for i in inputs)}
+    known |= {"k", "others"} if names["variadic"] else set()
     rules: dict[str, Rule] = {}
     if not isinstance(pulls, Mapping):
         raise CardError(f"{name}: the rules are a dict, input -> (rule, formula)")
@@ -242,12 +186,12 @@ def _declare(
             raise CardError(f"{name}, input {key}: give (rule, formula), not {pair!r}")
         fn, rule_tex = pair
         targets = key if isinstance(key, tuple) else (key,)
-        if facts["elementwise"] and len(targets) > 1:
+        if elementwise and len(targets) > 1:
             raise CardError(
                 f"{name}: a partial belongs to one input; {targets} needs @op and pulls="
             )
         rule = _rule(name, fn, rule_tex, targets, known)
-        if not facts["elementwise"] and not rule.takes_g:
+        if not elementwise and not rule.takes_g:
             raise CardError(
                 f"{name}, input {targets[0]}: a rule of @op needs g, the upstream gradient"
             )
@@ -257,21 +201,17 @@ def _declare(
                     f"{name}: there is a rule for {target}, which is no operand of the op"
                 )
             rules[target] = rule
-    ours = (forward.__module__ or "").startswith("minigrad.ops.")
-    card = Op(name, forward, inputs, params, rules, ours=ours, **facts)
-    if ours:
-        registry[name] = card
-    return card.function
+    return rules
 
 
-def _refuse_domain(name: str, domain: Any, parameters: list[inspect.Parameter]) -> None:
-    """A domain is None, an object that draws, or a dict of them by operand."""
+def _refuse_domain(name: str, domain: Any, names: tuple[str, ...]) -> None:
+    """A domain is None, an object that draws, or a dict of them; a parameter's is a tuple."""
     parts = domain if isinstance(domain, Mapping) else {}
     for key in parts:
-        if key not in [p.name for p in parameters]:
+        if key not in names:
             raise CardError(f"{name}: the domain names {key}, which is no operand of the op")
     for part in parts.values() if isinstance(domain, Mapping) else [domain]:
-        if part is not None and not hasattr(part, "draw"):
+        if part is not None and not hasattr(part, "draw") and not isinstance(part, tuple):
             raise CardError(f"{name}: {part!r} is no domain; see minigrad.domains")
 
 

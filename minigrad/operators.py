@@ -9,24 +9,34 @@ from typing import Any
 
 import numpy as np
 
-from . import op as cards
+from . import card as cards
 from . import ops as _ops  # noqa: F401  (declares our cards)
+from .card import Op, registry
 from .errors import ShapeError
 from .graph import Node
-from .op import Op, registry
 from .pull import run_forward
 from .tensor import Tensor, array_of, caller, recording
 
 
+def may_be_number(card: Op, name: str) -> bool:
+    """Whether an operand may stay a plain number, without a node of its own."""
+    return (card.elementwise and len(card.inputs) > 1) or name in card.defaults
+
+
 def _apply(card: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     operands, params = card.bind(args, kwargs)
+    card = card.taking(len(operands))
     inputs: list[Node | float] = []
     tracked = False
-    for operand in operands:
+    for name, operand in zip(card.inputs, operands, strict=True):
         if isinstance(operand, Node):
             inputs.append(operand)
             tracked = tracked or operand._tracked
-        elif isinstance(operand, (numbers.Real, np.bool_)) and len(operands) > 1:
+        elif name not in card.rules:  # an index or a mask
+            inputs.append(
+                Tensor(array_of(operand, None, card.name, whole=True), False, None, caller())
+            )
+        elif isinstance(operand, (numbers.Real, np.bool_)) and may_be_number(card, name):
             plain: Any = operand.item() if isinstance(operand, np.generic) else operand
             inputs.append(plain if isinstance(plain, (int, float)) else float(plain))
         else:
@@ -48,9 +58,15 @@ cards.apply = _apply
 
 
 def _method(card: Op) -> Callable[..., Any]:
+    """The op as a method: the tensor is its first operand that can get a gradient."""
+    own = next(name for name in card.order if name in card.rules)
+    place = card.order.index(own)
+
     @wraps(card.forward)
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        return _apply(card, (self, *args), kwargs)
+        if len(args) < place:
+            return _apply(card, args, {own: self, **kwargs})
+        return _apply(card, (*args[:place], self, *args[place:]), kwargs)
 
     return method
 
@@ -65,7 +81,8 @@ def _operator(card: Op, swapped: bool) -> Callable[..., Any]:
 
 
 for _name, _card in registry.items():
-    setattr(Tensor, _name, _method(_card))
+    if not _card.variadic:
+        setattr(Tensor, _name, _method(_card))
 for _sign, _name in {
     "add": "add",
     "sub": "sub",
@@ -105,6 +122,14 @@ for _name, _compare in {
     "ge": np.greater_equal,
 }.items():
     setattr(Tensor, f"__{_name}__", _comparison(_compare, _name))
+
+
+def _getitem(self: Tensor, key: Any) -> Any:
+    """x[key]: ints, slices, None, …, index arrays and masks; repeats add."""
+    return _apply(registry["getitem"], (self,), {"key": key})
+
+
+setattr(Tensor, "__getitem__", _getitem)  # noqa: B010
 
 
 def _transposed(self: Tensor) -> Any:

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import kernels
+from .card import Op, Rule
 from .errors import DtypeError, MinigradError, RuleError, ShapeError
 from .graph import Node
-from .op import Op, Rule
 
 Array = NDArray[Any]
 Results = dict[int, Any]  # of rules that serve several inputs: such a rule runs once per visit

@@ -219,8 +219,11 @@ def _rebuilt(value: Array, tracked: bool, name: str | None, gradient: Array | No
     return leaf
 
 
-def array_of(values: Any, dtype: DTypeLike | None, who: str) -> Array:
-    """A fresh C-contiguous array: Python numbers become float64, arrays keep their dtype."""
+def array_of(values: Any, dtype: DTypeLike | None, who: str, whole: bool = False) -> Array:
+    """A fresh C-contiguous array: Python numbers become float64, arrays keep their dtype.
+
+    whole: Python's whole numbers stay whole, for an index.
+    """
     if isinstance(values, Node):
         values = values._value
     known = isinstance(values, (np.ndarray, np.generic))
@@ -232,7 +235,7 @@ def array_of(values: Any, dtype: DTypeLike | None, who: str) -> Array:
         raise DtypeError(f"{who}: the values must be real numbers, not {array.dtype}")
     if array.dtype.itemsize > 8 or not array.dtype.isnative:
         array = array.astype(f"{array.dtype.kind}{min(array.dtype.itemsize, 8)}")
-    if not known and dtype is None and array.dtype.kind in "iu":
+    if not (known or whole) and dtype is None and array.dtype.kind in "iu":
         array = array.astype(np.float64)
     return array
 

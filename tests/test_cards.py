@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.card import Op
 from minigrad.domains import Cases
 from minigrad.events import Accumulated, Pulled, Reduced
-from minigrad.op import Op
 
 
 def leaf(values: object, name: str = "x") -> mg.Tensor:

@@ -7,9 +7,9 @@ import pytest
 
 import minigrad as mg
 from minigrad import kernel_source, kernels
+from minigrad.card import Op
 from minigrad.domains import domain_of, positive
 from minigrad.events import Reached
-from minigrad.op import Op
 
 SHAPE = (4, 5, 6)
 CARDS = [c for c in mg.registry.values() if c.elementwise]

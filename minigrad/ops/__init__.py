@@ -1,5 +1,39 @@
 """Our ops, one card each, in families. Importing this package declares them all."""
 
-from . import activations, arithmetic, linalg, movement, reduce
+from . import (  # isort: skip
+    arithmetic,
+    elementary,
+    trigonometry,
+    activations,
+    reduce,
+    statistics,
+    softmax,
+    losses,
+    normalise,
+    movement,
+    copies,
+    indexing,
+    linalg,
+    einsum,
+    convolution,
+    random,
+)
 
-__all__ = ["activations", "arithmetic", "linalg", "movement", "reduce"]
+__all__ = [
+    "activations",
+    "arithmetic",
+    "convolution",
+    "copies",
+    "einsum",
+    "elementary",
+    "indexing",
+    "linalg",
+    "losses",
+    "movement",
+    "normalise",
+    "random",
+    "reduce",
+    "softmax",
+    "statistics",
+    "trigonometry",
+]

@@ -1,4 +1,4 @@
-"""Linear algebra: matmul, for matrices, batches that broadcast, and vectors on either side."""
+"""Linear algebra: products of matrices, batches that broadcast, and vectors on either side."""
 
 from __future__ import annotations
 
@@ -99,3 +99,25 @@ def matmul(a: Any, b: Any) -> Any:
             f"matmul: a {a.shape} and b {b.shape} do not meet: their batch axes {a.shape[:-2]} and "
             f"{b.shape[:-2]} must be equal or 1"
         ) from problem
+
+
+@op(
+    tex=r"Y = a b^{\top}",
+    sources=lambda a, b: ("i", "j", "ij"),
+    reference=np.outer,
+    domain=Cases(
+        "two vectors",
+        lambda rng: (
+            ((rng.normal(size=n), rng.normal(size=m)), {}) for n, m in [(3, 2), (1, 4), (2, 2)]
+        ),
+    ),
+    pulls={
+        "a": (lambda g, b: g @ b, r"\bar Y b"),
+        "b": (lambda g, a: a @ g, r"\bar Y^{\top} a"),
+    },
+)
+def outer(a: Any, b: Any) -> Any:
+    """The matrix of all products a_i b_j of two vectors."""
+    if np.ndim(a) != 1 or np.ndim(b) != 1:
+        raise ShapeError(f"outer: a {np.shape(a)} and b {np.shape(b)} must be vectors")
+    return np.multiply.outer(a, b)

@@ -6,25 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..axes import Dim, axes_of
+from ..axes import Array, Dim, Shape, axes_of, count, kept, total
+from ..card import Kink
 from ..domains import Cases, Rng, Sample, distinct, real
 from ..errors import DomainError
 from ..op import op
-
-Array = NDArray[Any]
-
-
-def kept(reduced: Array, dim: Dim, shape: tuple[int, ...]) -> Array:
-    """A reduced array with its summed axes back as size 1, so that it broadcasts against x."""
-    axes = axes_of("reduce", dim, shape)
-    return np.reshape(reduced, tuple(1 if n in axes else s for n, s in enumerate(shape)))
-
-
-def count(dim: Dim, shape: tuple[int, ...]) -> int:
-    """How many cells of x meet in one cell of the result."""
-    return int(np.prod([shape[a] for a in axes_of("reduce", dim, shape)], dtype=int))
 
 
 def _cases(draw: Any) -> Cases:
@@ -43,6 +30,14 @@ def _cases(draw: Any) -> Cases:
     return Cases("any shape, any axes, keepdim or not", calls)
 
 
+def _with_zeros(rng: Rng, shape: Shape) -> Array:
+    """Real numbers, the first of them 0, and the last one too where there are more than four."""
+    x = rng.normal(0, 1.5, shape)
+    x.flat[: x.size > 1] = 0
+    x.flat[x.size - 1 if x.size > 4 else x.size :] = 0
+    return x
+
+
 @op(
     tex=r"y = \sum_{\text{dim}} x",
     domain=_cases(real.draw),
@@ -56,9 +51,7 @@ def _cases(draw: Any) -> Cases:
 )
 def sum(x: Any, *, dim: Dim = None, keepdim: bool = False) -> Any:
     """The sum over dim; float32 and float16 are accumulated in float64."""
-    wide = np.float64 if x.dtype.kind == "f" else None
-    y = np.sum(x, axis=axes_of("sum", dim, x.shape), keepdims=keepdim, dtype=wide)
-    return y.astype(x.dtype) if wide else y
+    return total(x, axes_of("sum", dim, x.shape), keepdim)
 
 
 @op(
@@ -81,23 +74,69 @@ def mean(x: Any, *, dim: Dim = None, keepdim: bool = False) -> Any:
     return y.astype(x.dtype if x.dtype.kind == "f" else np.float64)
 
 
-def shares(x: Array, y: Array, dim: Dim) -> Array:
-    """1 at the extremes of x, split evenly among ties, so that the shares of one result total 1."""
-    tied = (x == kept(y, dim, x.shape)).astype(np.float64)
-    axes = axes_of("max", dim, x.shape)
-    split: Array = tied / tied.sum(axis=axes, keepdims=True)
-    return split
+# --- product --------------------------------------------------------------------------------------
+
+
+def others(x: Array, dim: Dim) -> Array:
+    """For each cell the product of the others it is multiplied with; no division, so 0 is fine."""
+    axes = axes_of("prod", dim, x.shape)
+    order = [n for n in range(x.ndim) if n not in axes] + list(axes)
+    rows = np.transpose(x, order)
+    flat = rows.reshape(*rows.shape[: x.ndim - len(axes)], count(dim, x.shape))
+    before, after = np.ones(flat.shape), np.ones(flat.shape)
+    before[..., 1:] = np.cumprod(flat[..., :-1], axis=-1)
+    after[..., :-1] = np.cumprod(flat[..., :0:-1], axis=-1)[..., ::-1]
+    return np.transpose((before * after).reshape(rows.shape), np.argsort(order))
+
+
+@op(
+    tex=r"y = \prod_{\text{dim}} x",
+    domain=_cases(_with_zeros),
+    pulls={
+        "x": (
+            lambda g, x, dim: kept(g, dim, x.shape) * others(x, dim),
+            r"\bar y \prod_{\text{others}} x",
+        )
+    },
+    reference=lambda x, dim, keepdim: np.prod(x, axis=dim, keepdims=keepdim),
+    kinks=Kink(
+        "with zeros each cell gets the product of the others, exactly",
+        {"x": [2.0, 0.0, 5.0]},
+        {"x": [0, 10, 0]},
+    ),
+)
+def prod(x: Any, *, dim: Dim = None, keepdim: bool = False) -> Any:
+    """The product over dim: 1 over nothing."""
+    return np.prod(x, axis=axes_of("prod", dim, x.shape), keepdims=keepdim, dtype=x.dtype)
+
+
+# --- extremes -------------------------------------------------------------------------------------
+
+
+def to_extremes(g: Array, x: Array, y: Array, dim: Dim) -> Array:
+    """g to the cells that are the extreme, split evenly among ties, so that the shares total 1."""
+    tied = (x == kept(y, dim, x.shape)) | (x != x)  # NaN, if there is one, is the extreme
+    ties = tied.sum(axis=axes_of("max", dim, x.shape), keepdims=True)
+    with np.errstate(divide="ignore"):
+        return np.where(tied, kept(g, dim, x.shape) / ties, 0)
+
+
+def _refuse_nothing(name: str, dim: Dim, shape: Shape) -> tuple[int, ...]:
+    axes = axes_of(name, dim, shape)
+    if 0 in [shape[a] for a in axes]:
+        raise DomainError(
+            f"{name}: x {shape} has no cells along dim {dim}, and nothing has no extreme"
+        )
+    return axes
 
 
 @op(
     tex=r"y = \max_{\text{dim}} x",
     domain=_cases(distinct),
-    kinks="ties share the gradient evenly, total 1",
+    kinks=Kink("ties share evenly, total 1", {"x": [1.0, 3.0, 3.0]}, {"x": [0, 0.5, 0.5]}),
     pulls={
         "x": (
-            lambda g, x, y, dim: np.where(
-                x == kept(y, dim, x.shape), kept(g, dim, x.shape) * shares(x, y, dim), 0
-            ),
+            lambda g, x, y, dim: to_extremes(g, x, y, dim),
             r"\bar y \text{ to the largest}",
         )
     },
@@ -105,9 +144,21 @@ def shares(x: Array, y: Array, dim: Dim) -> Array:
 )
 def max(x: Any, *, dim: Dim = None, keepdim: bool = False) -> Any:
     """The largest value over dim. Raises DomainError over nothing."""
-    axes = axes_of("max", dim, x.shape)
-    if any(x.shape[a] == 0 for a in axes):
-        raise DomainError(
-            f"max: x {x.shape} has no cells along dim {dim}, and nothing has no largest value"
+    return np.max(x, axis=_refuse_nothing("max", dim, x.shape), keepdims=keepdim)
+
+
+@op(
+    tex=r"y = \min_{\text{dim}} x",
+    domain=_cases(distinct),
+    kinks=Kink("ties share evenly, total 1", {"x": [1.0, 3.0, 1.0]}, {"x": [0.5, 0, 0.5]}),
+    pulls={
+        "x": (
+            lambda g, x, y, dim: to_extremes(g, x, y, dim),
+            r"\bar y \text{ to the smallest}",
         )
-    return np.max(x, axis=axes, keepdims=keepdim)
+    },
+    reference=lambda x, dim, keepdim: np.min(x, axis=dim, keepdims=keepdim),
+)
+def min(x: Any, *, dim: Dim = None, keepdim: bool = False) -> Any:
+    """The smallest value over dim. Raises DomainError over nothing."""
+    return np.min(x, axis=_refuse_nothing("min", dim, x.shape), keepdims=keepdim)
