@@ -35,6 +35,7 @@ from .errors import (
 from .gradcheck import gradcheck
 from .kernels import select
 from .op import elementwise, op
+from .operators import split
 from .store import GradStore
 from .tensor import Tensor, no_grad, tensor
 from .trace import Trace, record
@@ -79,6 +80,7 @@ __all__ = [
     "registry",
     "select",
     "show",
+    "split",
     "tensor",
     "walk",
     *registry,

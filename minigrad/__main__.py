@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from .card import Op, registry
-from .check import check_op
+from .check import card_of, check_op
 from .domains import Cases, domain_of
 from .errors import CardError, MinigradError, RuleError, ShapeError, TraceError
 from .lesson import Run, running
 from .paths import APP, ROOT
+from .prove import proof_table, prove
 from .reference import CASES, worst_error
 from .report import Report, table
 from .tensor import Tensor
@@ -34,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     check = commands.add_parser("check", help="the reference table, and every op's check")
     check.add_argument("what", nargs="*", help="ops by name, or a Python file that declares some")
-    check.add_argument("--all", action="store_true", help="every input of every sample")
+    check.add_argument("--all", action="store_true", help="the whole proof: compiled rules, kinks")
     commands.add_parser("ops", help="every op: formula, what it saves, its kinks")
     trace = commands.add_parser("trace", help="step through a Python file, or a saved trace")
     trace.add_argument("file", help="a .py file that computes a loss, or a trace .json")
@@ -60,7 +61,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _check(given: argparse.Namespace) -> int:
-    reports: list[tuple[str, Report]] = []
     fine = True
     if not given.what:
         print("The reference table: sum(op(x0, x1) · weight)\n")
@@ -73,18 +73,21 @@ def _check(given: argparse.Namespace) -> int:
             if exact > EXPECTED:
                 print(f"{case.name}: a gradient is {exact:.1e} away from the expected value")
         print(table(checks), end="\n\n")
-        reports = [(name, check_op(card)) for name, card in registry.items()]
+    cards: list[Any] = [] if given.what else list(registry.values())
     for what in given.what:
-        asked = _cards_in(Path(what)) if what.endswith(".py") else [what]
-        checked = [_checked(card) for card in asked]
-        reports += [(report.title, report) for report in checked]
+        cards += _cards_in(Path(what)) if what.endswith(".py") else [what]
     print("Each op alone, on its declared domain\n")
-    for name, report in reports:
-        full = given.all or not report
-        print(report.table() if full else _line(name, report))
-        fine = fine and bool(report)
+    fine = (_proved(cards) if given.all else _reported(cards)) and fine
     print(f"\n{'✓ every check agrees' if fine else '✗ a check differs'}")
     return 0 if fine else 1
+
+
+def _reported(cards: Sequence[Any]) -> bool:
+    """One line for an op whose checks agree, the whole table for one whose checks do not."""
+    reports = [_checked(card) for card in cards]
+    for report in reports:
+        print(_line(report.title, report) if report else report.table())
+    return all(reports)
 
 
 def _checked(card: Any) -> Report:
@@ -103,6 +106,20 @@ def _line(name: str, report: Report) -> str:
         f"{worst.verdict.symbol} {name:<14} {len(report.checks):>3} checks of "
         f"{', '.join(inputs):<18} max |a − n| {worst.max_difference:.1e}"
     )
+
+
+def _proved(cards: Sequence[Any]) -> bool:
+    """The proof of each op, told on the way to whoever watches; compiling takes its time."""
+    proofs = []
+    for n, card in enumerate(cards, 1):
+        card = card_of(card)
+        if sys.stderr.isatty():
+            print(f"\r{n} of {len(cards)} {card.name:<40}", end="", file=sys.stderr, flush=True)
+        proofs.append(prove(card))
+    if sys.stderr.isatty():
+        print(f"\r{'':<60}\r", end="", file=sys.stderr)
+    print(proof_table(proofs))
+    return all(proofs)
 
 
 def _cards_in(path: Path) -> Sequence[Any]:

@@ -92,15 +92,21 @@ def check_input(
     )
 
 
+def card_of(op: Any) -> Op:
+    """The card of an op: its name in the registry, its function, or itself. Raises GraphError."""
+    card = registry.get(op) if isinstance(op, str) else getattr(op, "card", op)
+    if not isinstance(card, Op):
+        raise GraphError(f"check_op: there is no op called {op!r}")
+    return card
+
+
 def check_op(op: Any, seed: int = 0) -> Report:
     """Check every rule of one op on its declared domain, and its forward.
 
     op: a name from the registry, an op function, or a card. Raises GraphError for an unknown name,
     CardError for an op that needs a domain and has none, RuleError or ShapeError as the walk would.
     """
-    card = registry.get(op) if isinstance(op, str) else getattr(op, "card", op)
-    if not isinstance(card, Op):
-        raise GraphError(f"check_op: there is no op called {op!r}")
+    card = card_of(op)
     rng = np.random.default_rng(seed)
     checks = []
     for operands, given in samples(card, seed):

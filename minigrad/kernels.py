@@ -61,7 +61,7 @@ def logistic(x: Any) -> Any:
 
 
 _modules: dict[str, ModuleType] = {}  # generated text -> the kernels in it
-_refused: dict[tuple[str, str], str] = {}  # (text, dtype) -> why Numba does not compile it
+_refused: dict[tuple[str, str], str] = {}  # (text, dtypes) -> why Numba does not compile it
 _compiling = threading.RLock()
 
 
@@ -84,9 +84,9 @@ def _load(text: str) -> ModuleType:
 
 
 def compiled(
-    fn: Callable[..., Any], reads: Sequence[str], takes_g: bool, dtype: Any
+    fn: Callable[..., Any], reads: Sequence[str], takes_g: bool, dtypes: Sequence[Any]
 ) -> tuple[Any, Any]:
-    """The kernels `accumulate` and `reduce` of a rule for one dtype, compiled once.
+    """The kernels `accumulate` and `reduce` of a rule, compiled once for g's and its reads' dtypes.
 
     One signature takes every layout, and read-only arrays too. Raises NoKernel.
     """
@@ -95,21 +95,21 @@ def compiled(
 
     text = kernel_source(fn, reads, takes_g)
     with _compiling:
-        if reason := _refused.get((text, str(dtype))):
+        key = text, ",".join(map(str, dtypes))
+        if reason := _refused.get(key):
             raise NoKernel(reason)
         module = _load(text)
-        read = types.Array(from_dtype(dtype), _AXES, "A", readonly=True)
-        written = types.Array(from_dtype(dtype), _AXES, "A")
+        operands = [types.Array(from_dtype(d), _AXES, "A", readonly=True) for d in dtypes]
+        written = types.Array(from_dtype(dtypes[0]), _AXES, "A")
         sums = types.Array(types.float64, _AXES, "A")
-        known = [s.args[0] for s in module.accumulate.nopython_signatures]
-        if read not in known:
-            operands = [read] * (1 + len(reads))
+        known = [list(s.args[:-1]) for s in module.accumulate.nopython_signatures]
+        if operands not in known:
             try:
                 module.accumulate.compile(void(*operands, written))
                 module.reduce.compile(void(*operands, sums, sums))
             except NumbaError as problem:
                 reason = f"Numba does not compile it: {str(problem).splitlines()[0]}"
-                _refused[text, str(dtype)] = reason
+                _refused[key] = reason
                 raise NoKernel(reason) from problem
         return module.accumulate, module.reduce
 
@@ -160,19 +160,19 @@ def fused(
     """A call that adds a rule's contribution, reduced to `shape`, into an array; or None.
 
     g: the upstream gradient, float32 or float64, of the result's shape. values: what the rule
-    reads, arrays of g's dtype or numbers, each broadcasting to g's shape. The array to add into is
-    C-contiguous, of `shape` and g's dtype.
+    reads, arrays of g's dtype, masks or numbers, each broadcasting to g's shape. The array to add
+    into is C-contiguous, of `shape` and g's dtype.
     """
     if g.size < LARGE or os.environ.get("MINIGRAD_JIT") == "0" or g.dtype not in ("f4", "f8"):
         return None
     if not all(isinstance(v, (np.ndarray, numbers.Real)) for v in values):
         return None
     arrays = [g, *(v if isinstance(v, np.ndarray) else np.asarray(v, g.dtype) for v in values)]
-    if any(a.dtype != g.dtype for a in arrays):
+    if any(a.dtype not in (g.dtype, np.bool_) for a in arrays):
         return None
     operands = [np.broadcast_to(a, g.shape) for a in arrays]
     try:
-        accumulate, reduce = compiled(fn, reads, takes_g, g.dtype)
+        accumulate, reduce = compiled(fn, reads, takes_g, [a.dtype for a in arrays])
     except NoKernel:
         return None
 
@@ -201,7 +201,7 @@ def fused(
 def why_not(fn: Callable[..., Any], reads: Sequence[str], takes_g: bool) -> str | None:
     """Why a rule has no kernel, in a few words; None if it has one. Compiles it."""
     try:
-        compiled(fn, reads, takes_g, np.dtype(np.float64))
+        compiled(fn, reads, takes_g, [np.dtype(np.float64)] * (1 + len(reads)))
     except NoKernel as reason:
         return str(reason)
     return None

@@ -11,6 +11,7 @@ import numpy as np
 
 from . import card as cards
 from . import ops as _ops  # noqa: F401  (declares our cards)
+from .axes import axis_of, is_whole, sizes_of
 from .card import Op, registry
 from .errors import ShapeError
 from .graph import Node
@@ -54,6 +55,25 @@ def _apply(card: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 cards.apply = _apply
 
 
+def split(x: Tensor, size: int | list[int] | tuple[int, ...], dim: int = 0) -> tuple[Any, ...]:
+    """x cut along dim into pieces of `size` cells, the last one smaller, or of the sizes given.
+
+    Every piece is a `narrow`, so each op still has one result. Raises ShapeError.
+    """
+    whole = x.shape[axis_of("split", dim, x.shape)]
+    if isinstance(size, (list, tuple)):
+        sizes = list(sizes_of("split", size))
+    elif is_whole(size) and size > 0:
+        sizes = [min(size, whole - start) for start in range(0, whole, size)]
+    else:
+        raise ShapeError(f"split: size {size!r} must be a whole number above 0, or several sizes")
+    if sum(sizes) != whole or min(sizes, default=0) < 0:
+        raise ShapeError(f"split: sizes {sizes} must add up to the size {whole} of dim {dim}")
+    starts = [sum(sizes[:n]) for n in range(len(sizes))]
+    narrow = registry["narrow"]
+    return tuple(_apply(narrow, (x, dim, s, n), {}) for s, n in zip(starts, sizes, strict=True))
+
+
 # --- operators and methods: one list, from the registry -------------------------------------------
 
 
@@ -94,6 +114,8 @@ for _sign, _name in {
     setattr(Tensor, f"__{_sign}__", _operator(registry[_name], swapped=False))
     setattr(Tensor, f"__r{_sign}__", _operator(registry[_name], swapped=True))
 setattr(Tensor, "__neg__", _method(registry["neg"]))  # noqa: B010
+setattr(Tensor, "__abs__", _method(registry["abs"]))  # noqa: B010
+setattr(Tensor, "split", split)  # noqa: B010
 
 
 def _comparison(compare: Callable[[Any, Any], Any], name: str) -> Callable[..., Any]:

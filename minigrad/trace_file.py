@@ -91,6 +91,13 @@ def _node_out(node: TapeNode, full: bool) -> dict[str, Any]:
     return {**row, "value": array_out(node.value, full), "inputs": inputs, "params": params}
 
 
+def _read(value: Any) -> Any:
+    """The inverse of `_plain`: lists are tuples again, NaN and infinities numbers."""
+    if isinstance(value, list):
+        return tuple(_read(v) for v in value)
+    return float(value) if value in ("NaN", "Infinity", "-Infinity") else value
+
+
 def _node_in(data: Any) -> TapeNode:
     row = dict(data)
     row["value"] = array_in(row["value"])
@@ -99,6 +106,7 @@ def _node_in(data: Any) -> TapeNode:
     )
     for field in ("operands", "residuals", "origin", "sources"):
         row[field] = tuple(row[field])
+    row["params"] = {k: _read(v) for k, v in (row["params"] or {}).items()}
     row["line"] = None if row["line"] is None else (str(row["line"][0]), int(row["line"][1]))
     return TapeNode(**row)
 

@@ -80,13 +80,13 @@ def leaky_relu(x: Any, *, slope: float = 0.01) -> Any:
 
 
 @elementwise(
-    tex=r"y = \max(x, 0) + \alpha (e^{\min(x, 0)} - 1)",
+    tex=r"y = \max(x, 0) + \text{alpha} \cdot (e^{\min(x, 0)} - 1)",
     domain={"x": away_from(0), "alpha": (1.0, 0.5, 2.0)},
     kinks=Kink("at x = 0 the slope is alpha", {"x": 0.0, "alpha": 0.5}, {"x": 0.5}),
     partials={
         "x": (
             lambda x, alpha: select(x > 0, 1.0, alpha * np.exp(x)),
-            r"[x > 0] + \alpha e^x [x \le 0]",
+            r"[x > 0] + \text{alpha} \cdot e^x [x \le 0]",
         )
     },
     reference=lambda x, alpha: np.where(x > 0, x, alpha * (np.exp(x) - 1)),
@@ -115,11 +115,17 @@ def silu(x: Any) -> Any:
     tex=r"y = \frac{x}{2} (1 + \tanh u), \quad u = \sqrt{2/\pi} (x + 0.044715 x^3)",
     partials={
         "x": (
+            # s is exactly 0 long before x² reaches 10⁴, and 0 · ∞ is avoided
             lambda x: (
-                (s := logistic(SLOPE * x * (1 + CUBIC * x * x)))
-                + x * s * (1 - s) * SLOPE * (1 + 3 * CUBIC * np.minimum(x * x, 1e4))
-            ),  # s(1 - s) is 0 there
-            r"s + x s (1 - s) 2 u', \quad s = \frac{1}{1 + e^{-2u}}",
+                logistic(SLOPE * x * (1 + CUBIC * x * x))
+                * (
+                    1
+                    + x
+                    * (1 - logistic(SLOPE * x * (1 + CUBIC * x * x)))
+                    * (SLOPE * (1 + 3 * CUBIC * np.minimum(x * x, 1e4)))
+                )
+            ),
+            r"s (1 + x (1 - s) \, 2 u'), \quad s = \frac{1}{1 + e^{-2u}}",
         )
     },
     reference=lambda x: x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))),

@@ -148,7 +148,7 @@ def hypot(a: Any, b: Any) -> Any:
 
 
 @elementwise(
-    tex=r"y = \text{mask} \mathbin{?} a : b",
+    tex=r"y = a \text{ where } \text{mask} \text{, else } b",
     domain={"mask": flags, "a": real, "b": real},
     reference=np.where,
     kinks=Kink(
@@ -158,7 +158,7 @@ def hypot(a: Any, b: Any) -> Any:
     ),
     partials={
         "a": (lambda g, mask: select(mask, g, 0), r"[\text{mask}]"),
-        "b": (lambda g, mask: select(mask, 0, g), r"[\text{not mask}]"),
+        "b": (lambda g, mask: select(mask, 0, g), r"1 - [\text{mask}]"),
     },
 )
 def where(mask: Any, a: Any, b: Any) -> Any:

@@ -183,7 +183,7 @@ def gather(x: Any, index: Any, *, dim: int) -> Any:
 
 
 @op(
-    tex=r"y = x, \quad y_{\text{index}_i} \mathrel{+}= \text{alpha} \cdot \text{source}_i",
+    tex=r"y = x, \quad y_{\text{index}_i} \; \text{+=} \; \text{alpha} \cdot \text{source}_i",
     cost="memory",
     call=("x", "dim", "index", "source", "alpha"),
     domain=_cases(
@@ -231,7 +231,8 @@ def pull_scatter(g: Array, dim: int, index: Array, src_shape: Shape) -> Array:
 
 
 @op(
-    tex=r"y = x, \quad y_{\text{index}_{ij}\,j} \mathrel{+}= \text{src}_{ij} \; (\text{dim} = 0)",
+    tex=r"y = x, \quad y_{\text{index}_{ij}\,j} \; \text{+=} \; \text{src}_{ij} "
+    r"\; (\text{dim} = 0)",
     cost="memory",
     call=("x", "dim", "index", "src"),
     domain=_cases(

@@ -10,7 +10,7 @@ import graphviz
 from ..events import Accumulated, Seeded
 from ..graph import TapeNode
 from ..trace import Trace
-from .parts import shape_text, short, size_of
+from .parts import param_text, shape_text, short, size_of
 
 FAR = 8  # ranks an edge may span in the layout; longer ones cost Graphviz cubic time
 MANY = 60  # nodes from which the layout is told to be quick
@@ -111,11 +111,11 @@ def label(trace: Trace, node: TapeNode) -> str:
     """`mul → y`, or `mul × 2 → y` when the other operand is a number; a leaf is its name."""
     if node.kind != "op":
         return _clipped(node.name)
-    numbers = [(k, i) for k, i in enumerate(node.inputs) if not isinstance(i, int)]
     words = [node.op]
-    for k, number in numbers:
-        sign = node.symbol or ","
-        words.append(f"{short(number)} {sign}" if k == 0 else f"{sign} {short(number)}")
+    for k, number in enumerate(node.inputs if node.symbol else ()):
+        if not isinstance(number, int):
+            sign = node.symbol
+            words.append(f"{short(number)} {sign}" if k == 0 else f"{sign} {short(number)}")
     return f"{_clipped(' '.join(words))} → {_clipped(node.name)}"
 
 
@@ -128,8 +128,13 @@ def shape_line(node: TapeNode) -> str:
         reason, op = node.origin
         words.append(f"{reason}" if reason != "constant" or not op else f"constant, from {op}")
     else:
-        given = [(k, v) for k, v in (node.params or {}).items() if v not in (None, False)]
-        words += [k if v is True else f"{k} {v}" for k, v in given]
+        numbers = [
+            (w, i) for w, i in zip(node.operands, node.inputs, strict=True) if not node.symbol
+        ]
+        words += [f"{w} {short(i)}" for w, i in numbers if not isinstance(i, int)]
+        for name, value in (node.params or {}).items():
+            if value is not None and value is not False:
+                words.append(name if value is True else f"{name} {param_text(value)}")
     return " · ".join(words)
 
 

@@ -13,7 +13,7 @@ from html import escape
 from unicodedata import normalize
 from xml.etree import ElementTree
 
-_PIECE = re.compile(r"\\(?:text|mathrm)\s*\{[^{}]*\}|\\[A-Za-z]+|\\.|[A-Za-z]+|.", re.DOTALL)
+_PIECE = re.compile(r"\\(?:text|mathrm)\s*\{[^{}]*\}|\\[A-Za-z]+|\\.|[A-Za-z]+\d*|.", re.DOTALL)
 _PLACEHOLDER = re.compile(r"QZ((?:[0-9a-f]{2})+)ZQ")
 _TAGS = set(
     "math mrow mi mn mo mtext mspace msub msup msubsup mover munder munderover mfrac msqrt mroot "
@@ -69,10 +69,10 @@ def named(tex: str, names: Mapping[str, str]) -> str:
         piece = match[0]
         if inner := re.fullmatch(r"\\(?:text|mathrm)\s*\{(.*)\}", piece, re.DOTALL):
             return words.get(inner[1], piece)
-        if not piece.isalpha():
-            return piece
         if piece in words:
             return words[piece]
+        if not piece[0].isalpha():
+            return piece
         return "".join(words.get(letter, letter) for letter in piece)
 
     return _PIECE.sub(swap, tex)

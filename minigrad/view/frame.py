@@ -75,7 +75,8 @@ def _equation(trace: Trace, node: TapeNode) -> list[Part]:
                 )
             )
         else:
-            parts.append(Sign(short(operand, 6)))
+            word = "" if node.symbol else f"{node.operands[k]} = "
+            parts.append(Sign(f"{word}{short(operand, 6)}"))
     parts.append(Sign("=") if node.symbol else Sign("→", node.op))
     parts.append(
         Grid(

@@ -138,6 +138,16 @@ def short(value: float, digits: int = 3) -> str:
     return (f"{mantissa}e{int(exponent)}" if exponent else text).replace("-", "−")
 
 
+def param_text(value: Any) -> str:
+    """A parameter as people write it: 2, 0.5, (0, 1), mean, 1:3."""
+    if isinstance(value, float):
+        return short(value, 6)
+    if isinstance(value, (tuple, list)):
+        inside = ", ".join(map(param_text, value))
+        return f"({inside},)" if len(value) == 1 else f"({inside})"
+    return str(value)
+
+
 def size_of(array: Any) -> float:
     """How large an array is: the number itself, or its Euclidean norm."""
     if isinstance(array, Summary):

@@ -35,13 +35,14 @@ def pull_frame(trace: Trace, step: Step) -> Frame:
     node, receiver = trace.nodes[pulled.node], trace.nodes[pulled.input]
     words = operands_in(trace, node)
     here, there = bar_tex(node.name), bar_tex(receiver.name)
-    rule = named(pulled.tex, words)
+    whole_rule = named(pulled.tex, words)
+    rule, _, _ = whole_rule.partition(r", \quad")  # without the abbreviations it explains
     accumulated = next((e for e in step.events if isinstance(e, Accumulated)), None)
     equals = "=" if accumulated is None or accumulated.expected == 1 else r"\;\text{+=}\;"
     say: list[str | Name | Math]
     if pulled.local is not None:
         by = words[node.operands[pulled.argnum]]
-        slope = rf"\frac{{\partial {words['y']}}}{{\partial {by}}} = {rule}"
+        slope = rf"\frac{{\partial {words['y']}}}{{\partial {by}}} = {whole_rule}"
         say = [
             "The gradient that arrived at ",
             Name(node.name),
@@ -60,7 +61,7 @@ def pull_frame(trace: Trace, step: Step) -> Frame:
             Name(receiver.name),
             ".",
         ]
-        product = rule
+        product = whole_rule
     total = ""
     if reduced:
         say += [

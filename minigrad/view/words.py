@@ -10,7 +10,7 @@ from ..events import Summary
 from ..graph import TapeNode
 from ..trace import Step, Trace
 from .formula import name_tex
-from .parts import short
+from .parts import param_text, short
 
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 
@@ -34,10 +34,18 @@ def operands_in(trace: Trace, node: TapeNode) -> dict[str, str]:
         words[word] = (
             name_tex(trace.nodes[operand].name) if isinstance(operand, int) else f"{{{operand:g}}}"
         )
-    dim = (node.params or {}).get("dim", "")
-    if dim != "":
-        words["dim"] = rf"\text{{{'all' if dim is None else dim}}}"
+    for word, value in (node.params or {}).items():
+        words[word] = _param_tex(word, value)
     return words
+
+
+def _param_tex(word: str, value: Any) -> str:
+    """What a parameter was given, in a formula."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        text = f"{value:g}".replace("inf", r"\infty ")
+        return f"{{{text}}}" if value >= 0 else f"{{({text})}}"
+    said = "all" if word == "dim" and value is None else param_text(value)
+    return name_tex(said)
 
 
 def word_of(trace: Trace, node: TapeNode, argnum: int) -> str:
