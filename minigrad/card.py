@@ -21,7 +21,7 @@ from .errors import ArgumentError
 
 Values = Mapping[str, Any]
 Call = tuple[tuple[Any, ...], dict[str, Any]]  # operands and parameters
-required: Any = ...  # the default of a parameter that must be given
+required: Any = inspect.Parameter.empty  # the default of a parameter that must be given
 registry: dict[str, Op] = {}  # our own ops by name; a user's op is never entered
 
 

@@ -148,7 +148,7 @@ for _name, _compare in {
 
 def _getitem(self: Tensor, key: Any) -> Any:
     """x[key]: ints, slices, None, …, index arrays and masks; repeats add."""
-    return _apply(registry["getitem"], (self,), {"key": key})
+    return _apply(registry["getitem"], (self, key if isinstance(key, tuple) else (key,)), {})
 
 
 setattr(Tensor, "__getitem__", _getitem)  # noqa: B010
