@@ -95,7 +95,9 @@ class _Narrate:
         waiting = {pull.argnum: pull for pull in pulls(node, g)}
         for argnum, operand in enumerate(node._inputs):
             if argnum in waiting:
-                yield from self._input(here, waiting[argnum], store)
+                with np.errstate(all="ignore"):  # never across a yield
+                    told = list(self._input(here, waiting[argnum], store))
+                yield from told
             elif isinstance(operand, Node):
                 yield Stopped(here, self.tape.place[operand.id], argnum, operand.origin[0])
         if node.id in self.saved:
@@ -228,8 +230,9 @@ def gradients(
 ) -> list[tuple[Node, Array]]:
     """The finished gradients of every leaf, and of the `wanted` nodes, by the silent walk."""
     fuse = _Fuse(wanted)
-    for _ in _walk(root, seed_for(root, gradient), fuse):
-        pass
+    with np.errstate(all="ignore"):
+        for _ in _walk(root, seed_for(root, gradient), fuse):
+            pass
     return fuse.finished
 
 

@@ -155,6 +155,26 @@ class Op:
         read = {word for name in needed if name in self.rules for word in self.rules[name].reads}
         return tuple(name for name in (*self.inputs, "y") if name in read)
 
+    @cached_property
+    def _places(self) -> dict[Rule, tuple[tuple[str, Any], ...]]:
+        return {}
+
+    def places(self, rule: Rule) -> tuple[tuple[str, Any], ...]:
+        """Where each value that a rule reads is found: ("operand", 0), ("param", name), …"""
+        found = self._places.get(rule)
+        if found is None:
+            found = self._places[rule] = tuple(map(self._place, rule.reads))
+        return found
+
+    def _place(self, word: str) -> tuple[str, Any]:
+        if word == "y":
+            return "y", None
+        if word in self.params:
+            return "param", word
+        if word.endswith("_shape"):
+            return "shape", self.inputs.index(word.removesuffix("_shape"))
+        return "operand", self.inputs.index(word)
+
     def expected(self, operands: tuple[Any, ...], params: Values) -> Any:
         """What the NumPy reference answers; the parameters follow the operands."""
         assert self.reference is not None

@@ -19,37 +19,40 @@ from .pull import run_forward
 from .tensor import Tensor, array_of, caller, recording
 
 
-def may_be_number(card: Op, name: str) -> bool:
-    """Whether an operand may stay a plain number, without a node of its own."""
-    return (card.elementwise and len(card.inputs) > 1) or name in card.defaults
-
-
 def _apply(card: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     operands, params = card.bind(args, kwargs)
     card = card.taking(len(operands))
     inputs: list[Node | float] = []
+    values: list[Any] = []
     tracked = False
-    for name, operand in zip(card.inputs, operands, strict=True):
+    for place, operand in enumerate(operands):
+        if not isinstance(operand, Node):
+            operand = _operand(card, card.inputs[place], operand)
         if isinstance(operand, Node):
-            inputs.append(operand)
             tracked = tracked or operand._tracked
-        elif name not in card.rules:  # an index or a mask
-            inputs.append(
-                Tensor(array_of(operand, None, card.name, whole=True), False, None, caller())
-            )
-        elif isinstance(operand, (numbers.Real, np.bool_)) and may_be_number(card, name):
-            plain: Any = operand.item() if isinstance(operand, np.generic) else operand
-            inputs.append(plain if isinstance(plain, (int, float)) else float(plain))
+            values.append(operand._value)
         else:
-            inputs.append(Tensor(array_of(operand, None, card.name), False, None, caller()))
-    values = [i._value if isinstance(i, Node) else i for i in inputs]
-    result = Tensor(run_forward(card, values, params), False, None, caller())
-    if tracked and recording() and result.dtype.kind == "f":
+            values.append(operand)
+        inputs.append(operand)
+    y = run_forward(card, values, params)
+    result = Tensor(y, False, None, caller())
+    if tracked and recording() and y.dtype.kind == "f":
         result._tracked = True
         result.record(card, tuple(inputs), params)
     else:
         result.origin = ("no_grad" if tracked and not recording() else "constant", card.name)
     return result
+
+
+def _operand(card: Op, name: str, operand: Any) -> Node | float:
+    """A plain number, where the op may have one without a node, else a constant."""
+    if name not in card.rules:  # an index or a mask, called what the card calls it
+        return Tensor(array_of(operand, None, card.name, whole=True), False, name, None)
+    number = isinstance(operand, (numbers.Real, np.bool_))
+    if number and ((card.elementwise and len(card.inputs) > 1) or name in card.defaults):
+        plain: Any = operand.item() if isinstance(operand, np.generic) else operand
+        return plain if isinstance(plain, (int, float)) else float(plain)
+    return Tensor(array_of(operand, None, card.name), False, None, None)
 
 
 cards.apply = _apply

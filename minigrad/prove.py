@@ -106,9 +106,9 @@ def _kernel_differences(card: Op) -> Iterator[float]:
             if pull.rule.is_zero or kernel is None:
                 continue
             kernel(ours := pull.zeros())
-            contribution = pull.contribution()
-            axes = pull.axes(contribution)
             with np.errstate(all="ignore"):
+                contribution = pull.contribution()
+                axes = pull.axes(contribution)
                 numpy = pull.reduced(contribution, axes)
                 terms = reduce(np.abs(contribution), axes, pull.shape, np.float64)
                 apart = np.abs(ours - numpy) / (np.finfo(np.float64).eps * terms)

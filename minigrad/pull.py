@@ -27,36 +27,38 @@ def lend(card: Op, array: Any) -> Any:
     return view
 
 
-def saved(card: Op, rule: Rule, operands: list[Any], y: Array, params: Any) -> list[Any]:
+def saved(card: Op, rule: Rule, operands: Sequence[Any], y: Array, params: Any) -> list[Any]:
     """What the rule reads, in its order: operands, parameters, the output `y`, shapes.
 
     An operand that is a plain number is read as a number of the result's dtype: 1 / 0 is infinite.
     """
     values = []
-    for name in rule.reads:
-        if name == "y":
-            value: Any = y
-        elif name in card.params:
-            value = params[name]
-        elif name.endswith("_shape"):
-            value = np.shape(operands[card.inputs.index(name[: -len("_shape")])])
-        else:
-            value = operands[card.inputs.index(name)]
+    for kind, key in card.places(rule):
+        if kind == "operand":
+            value = operands[key]
             if not isinstance(value, np.ndarray):
                 value = y.dtype.type(value)
-        values.append(lend(card, value))
-    return values
+        elif kind == "y":
+            value = y
+        elif kind == "shape":
+            value = np.shape(operands[key])
+        else:
+            value = params[key]
+        values.append(value)
+    return values if card.ours else [lend(card, value) for value in values]
 
 
 def run_forward(card: Op, values: Sequence[Any], params: Any) -> Array:
     """The op's result. Raises ShapeError or DtypeError for operands it cannot take."""
+    lent = values if card.ours else [lend(card, value) for value in values]
     try:
         with np.errstate(all="ignore"):
-            y = np.asarray(card.forward(*(lend(card, v) for v in values), **params))
+            y = card.forward(*lent, **params)
     except MinigradError:
         raise
     except Exception as problem:
         raise ShapeError(_complaint(card, values, problem)) from problem
+    y = _array(y)
     if y.dtype.kind not in "fiub":
         raise DtypeError(f"{card.name}: the forward returned {y.dtype}, not real numbers")
     return y if card.ours else y.copy()  # a stranger may write into its array again
@@ -75,26 +77,32 @@ def _complaint(card: Op, values: Sequence[Any], problem: Exception) -> str:
     return f"{card.name}: {operands} cannot be used: {problem}"
 
 
+def _array(value: Any) -> Array:
+    return value if type(value) is np.ndarray else np.asarray(value)
+
+
 def run_rule(
     card: Op, name: str, rule: Rule, g: Array, values: list[Any], results: Results | None = None
 ) -> Array:
-    """Call a rule for one of its inputs: its contribution, or the local slope. Raises RuleError."""
+    """Call a rule for one of its inputs: its contribution, or the local slope. Raises RuleError.
+
+    Infinities and NaN are results like any other: whoever calls holds `np.errstate(all="ignore")`.
+    """
     arguments = list(values)
     if rule.g_at is not None:
         arguments.insert(rule.g_at, lend(card, g))
-    results = {} if results is None else results
     try:
-        with np.errstate(all="ignore"):
-            if len(rule.inputs) == 1:
-                result = rule.fn(*arguments)
-            else:
-                if id(rule) not in results:
-                    results[id(rule)] = tuple(rule.fn(*arguments))
-                (*parts,) = results[id(rule)]
-                if len(parts) != len(rule.inputs):
-                    raise ValueError(f"it returned {len(parts)} for {len(rule.inputs)} inputs")
-                result = parts[rule.inputs.index(name)]
-            given = np.asarray(result)
+        if len(rule.inputs) == 1:
+            result = rule.fn(*arguments)
+        else:
+            results = {} if results is None else results
+            if id(rule) not in results:
+                results[id(rule)] = tuple(rule.fn(*arguments))
+            (*parts,) = results[id(rule)]
+            if len(parts) != len(rule.inputs):
+                raise ValueError(f"it returned {len(parts)} for {len(rule.inputs)} inputs")
+            result = parts[rule.inputs.index(name)]
+        given = _array(result)
     except Exception as problem:
         why = str(problem)
         if "read-only" in why:
@@ -113,10 +121,7 @@ def contribution_of(
     result = run_rule(card, name, rule, g, values, results)
     if card.elementwise and result.ndim and result.shape != g.shape:
         _refuse_larger(card, name, result.shape, g.shape)
-    if rule.takes_g:
-        return result
-    with np.errstate(all="ignore"):
-        return np.asarray(g * result)
+    return result if rule.g_at is not None else _array(g * result)
 
 
 def _refuse_larger(card: Op, name: str, shape: tuple[int, ...], result: tuple[int, ...]) -> None:
@@ -167,7 +172,7 @@ def reduce(contribution: Array, axes: tuple[int, ...], shape: tuple[int, ...], d
     return contribution.astype(dtype, copy=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Pull:
     """One rule about to run: it pulls `g` back from `node` into its tracked input `operand`.
 
@@ -216,16 +221,17 @@ def pulls(node: Node, g: Array) -> Iterator[Pull]:
     """What is to be pulled back from `node`, in argument order. Raises RuleError."""
     card = node.card
     assert card is not None
+    y, params = node._value, node.params
     operands = [i._value if isinstance(i, Node) else i for i in node._inputs]
     results: Results = {}
     for argnum, operand in enumerate(node._inputs):
         if not isinstance(operand, Node) or not operand._tracked:
             continue
         name = card.inputs[argnum]
-        if name not in card.rules:
+        rule = card.rules.get(name)
+        if rule is None:
             raise RuleError(
                 f"{card.name}: input {name} needs a gradient, but the op has no rule for it"
             )
-        rule = card.rules[name]
-        values = saved(card, rule, operands, node._value, node.params)
+        values = saved(card, rule, operands, y, params)
         yield Pull(card, argnum, operand, name, rule, values, g, results)

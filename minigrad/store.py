@@ -30,11 +30,11 @@ class GradStore:
 
     def add(self, node: Node, gradient: Array) -> None:
         """Accumulate `gradient` for `node`."""
-        before = self._arrays.get(node.id)
-        with np.errstate(all="ignore"):
-            total = gradient if before is None else np.asarray(before + gradient)
-        self._arrays[node.id] = total
-        self._owned.discard(node.id)
+        key = node.id
+        before = self._arrays.get(key)
+        self._arrays[key] = gradient if before is None else np.asarray(before + gradient)
+        if key in self._owned:
+            self._owned.discard(key)
 
     def buffer(self, node: Node) -> Array:
         """The array of `node`, zeros at first, for a kernel to add into; nobody else holds it."""
@@ -47,5 +47,6 @@ class GradStore:
 
     def take(self, node: Node) -> Array | None:
         """Remove and return the gradient of `node`: it is consumed once."""
-        self._owned.discard(node.id)
+        if self._owned:
+            self._owned.discard(node.id)
         return self._arrays.pop(node.id, None)

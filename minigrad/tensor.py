@@ -184,7 +184,8 @@ class Tensor(Node):
     def backward_into(self, store: GradStore, gradient: ArrayLike | Node | None = None) -> None:
         """As `backward`, but accumulate into `store`; touches no `.grad`."""
         for leaf, g in gradients(self, gradient):
-            store.add(leaf, np.array(g))
+            with np.errstate(all="ignore"):
+                store.add(leaf, np.array(g))
 
     def __repr__(self) -> str:
         body = np.array2string(self._value, separator=", ", prefix="tensor(", threshold=50)
