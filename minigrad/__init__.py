@@ -19,6 +19,7 @@ from . import operators as _operators  # noqa: F401  (puts the ops on Tensor)
 from .backward import grad, walk
 from .card import Kink, registry
 from .check import check_op
+from .checkpoint import checkpointing
 from .errors import (
     ArgumentError,
     CardError,
@@ -69,6 +70,7 @@ __all__ = [
     "Trace",
     "TraceError",
     "check_op",
+    "checkpointing",
     "elementwise",
     "grad",
     "gradcheck",

@@ -14,12 +14,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .checkpoint import Values, bytes_of
 from .errors import DtypeError, GraphError, ShapeError
 from .events import (
     Accumulated,
     Event,
     Pulled,
     Reached,
+    Recomputed,
     Reduced,
     Released,
     Seeded,
@@ -34,6 +36,8 @@ from .store import GradStore
 
 
 class _Visit(Protocol):
+    values: Values
+
     def leaf(self, node: Node, g: Array) -> Iterable[Event]: ...
     def pull(self, node: Node, g: Array, store: GradStore) -> Iterable[Event]: ...
 
@@ -42,6 +46,7 @@ class _Fuse:
     """Silent: no events, and a large elementwise input is one compiled pass."""
 
     def __init__(self, wanted: Iterable[Node] = ()) -> None:
+        self.values = Values()
         self.wanted = {node.id for node in wanted}
         self.finished: list[tuple[Node, Array]] = []  # leaves, and the nodes that were asked for
 
@@ -52,7 +57,7 @@ class _Fuse:
     def pull(self, node: Node, g: Array, store: GradStore) -> Iterable[Event]:
         if node.id in self.wanted:
             self.finished.append((node, g))
-        for pull in pulls(node, g):
+        for pull in pulls(node, g, self.values.of):
             if pull.rule.is_zero:
                 store.add(pull.operand, pull.zeros())
             elif (kernel := pull.kernel()) is not None:
@@ -67,6 +72,8 @@ class _Narrate:
     """Tells everything as events; arrays in events are read-only."""
 
     def __init__(self, root: Node) -> None:
+        self.made: list[tuple[Node, Array]] = []  # made again, and not told yet
+        self.values = Values(self.made)
         self.tape = Tape(root)
         self.arrived: Counter[int] = Counter()
         self.expected: Counter[int] = Counter()
@@ -92,7 +99,11 @@ class _Narrate:
         assert node.card is not None
         here, g = self.tape.place[node.id], _frozen(g)
         yield Visited(here, node.card.name, g)
-        waiting = {pull.argnum: pull for pull in pulls(node, g)}
+        waiting = {pull.argnum: pull for pull in pulls(node, g, self.values.of)}
+        for made, value in self.made:
+            self.saved.add(made.id)
+            yield Recomputed(self.tape.place[made.id], _frozen(value), value.nbytes)
+        self.made.clear()
         for argnum, operand in enumerate(node._inputs):
             if argnum in waiting:
                 with np.errstate(all="ignore"):  # never across a yield
@@ -101,7 +112,7 @@ class _Narrate:
             elif isinstance(operand, Node):
                 yield Stopped(here, self.tape.place[operand.id], argnum, operand.origin[0])
         if node.id in self.saved:
-            yield Released(here, node._value.nbytes)
+            yield Released(here, bytes_of(node))
 
     def _input(self, here: int, pull: Pull, store: GradStore) -> Iterator[Event]:
         operand, argnum = pull.operand, pull.argnum
@@ -173,6 +184,7 @@ def _walk(root: Node, seed: Array, visit: _Visit) -> Iterator[Event]:
         else:
             refuse_stale(node)
             yield from visit.pull(node, g, store)
+            visit.values.release(node)
 
 
 def seed_for(root: Node, gradient: ArrayLike | Node | None) -> Array:

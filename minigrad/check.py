@@ -19,7 +19,7 @@ from .domains import samples
 from .errors import GraphError
 from .graph import Node, Tape, order, refuse_stale
 from .numeric import Verdict
-from .pull import axes_to_reduce, contribution_of, reduce, run_forward, saved
+from .pull import axes_to_reduce, contribution_of, reduce, run_forward, saved, value_of
 from .report import Report
 
 JACOBIAN = 4096  # entries up to which a Jacobian is kept
@@ -58,10 +58,17 @@ def check_input(
         moved = [*values[:argnum], changed, *values[argnum + 1 :]]
         return run_forward(card, moved, params).astype(np.float64).ravel()
 
+    made = Node(y, False, None, None)
+    made.record(
+        card,
+        tuple(Node(v, False, None, None) if isinstance(v, np.ndarray) else v for v in values),
+        params,
+    )
+
     def pull(upstream: Array) -> Array:
         rule = card.rules[name]
         with np.errstate(all="ignore"):
-            read = saved(card, rule, values, y, params)
+            read = saved(card, rule, made, value_of)
             contribution = contribution_of(card, name, rule, upstream, read)
             axes = axes_to_reduce(card, name, contribution.shape, x.shape)
             return reduce(contribution, axes, x.shape, np.float64)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, final
+from typing import Any, final, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,6 +92,16 @@ class Accumulated:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Recomputed:
+    """The value of `node`, which checkpointing had dropped, is made again: it takes `bytes`."""
+
+    node: int
+    value: Any
+    bytes: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Released:
     """Nobody needs the value of `node` any more: `bytes` can be given back."""
 
@@ -123,11 +133,10 @@ class Reached:
     gradient: Any
 
 
-Event = Seeded | Visited | Pulled | Reduced | Accumulated | Released | Stopped | Reached
-_KINDS: dict[str, type[Event]] = {
-    k.__name__: k
-    for k in (Seeded, Visited, Pulled, Reduced, Accumulated, Released, Stopped, Reached)
-}
+Event = (
+    Seeded | Visited | Pulled | Reduced | Accumulated | Recomputed | Released | Stopped | Reached
+)
+_KINDS: dict[str, type[Event]] = {k.__name__: k for k in get_args(Event)}
 
 
 # --- JSON out and in ------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from functools import lru_cache
 from types import CodeType
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from .card import Op
@@ -30,6 +31,7 @@ class Node:
 
     __slots__ = (
         "__weakref__",
+        "_dropped",
         "_grad",
         "_inputs",
         "_tracked",
@@ -52,6 +54,7 @@ class Node:
     _value: Array
     _tracked: bool
     _grad: Array | None
+    _dropped: Any  # what graphs hold in its place: False, True until its first use, or that node
     version: int  # bumped by assign_
     versions: tuple[int, ...]  # the inputs' versions in the forward pass
     origin: tuple[str, str]  # of an untracked result: (reason, op name); words only, no reference
@@ -67,9 +70,18 @@ class Node:
         self.params = {}
         self._inputs = ()
         self._grad = None
+        self._dropped = False
         self.version = 0
         self.versions = ()
         self.origin = ("constant", "")
+
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        return self._value.shape
+
+    @property
+    def _dtype(self) -> np.dtype[Any]:
+        return self._value.dtype
 
     def record(self, card: Op, inputs: tuple[Node | float, ...], params: Mapping[str, Any]) -> None:
         """Make this node the tracked result of an op."""
@@ -95,7 +107,7 @@ def refuse_stale(node: Node) -> None:
         if isinstance(operand, Node) and operand.version != version:
             assert node.card is not None
             raise GraphError(
-                f"{node.card.name}: {operand.name or 'an operand'} of shape {operand._value.shape} "
+                f"{node.card.name}: {operand.name or 'an operand'} of shape {operand._shape} "
                 "was edited by assign_ after the forward pass; run the forward pass again"
             )
 
@@ -178,7 +190,7 @@ class Tape:
 
 
 def _shape(operand: Node | float) -> tuple[int, ...]:
-    return operand._value.shape if isinstance(operand, Node) else ()
+    return operand._shape if isinstance(operand, Node) else ()
 
 
 # --- where an op was called, and what its result is called there ----------------------------------

@@ -13,6 +13,7 @@ from . import card as cards
 from . import ops as _ops  # noqa: F401  (declares our cards)
 from .axes import axis_of, is_whole, sizes_of
 from .card import Op, registry
+from .checkpoint import drops, in_graphs
 from .errors import ShapeError
 from .graph import Node
 from .pull import run_forward
@@ -31,6 +32,8 @@ def _apply(card: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
         if isinstance(operand, Node):
             tracked = tracked or operand._tracked
             values.append(operand._value)
+            if operand._dropped:
+                operand = in_graphs(operand)
         else:
             values.append(operand)
         inputs.append(operand)
@@ -39,6 +42,7 @@ def _apply(card: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     if tracked and recording() and y.dtype.kind == "f":
         result._tracked = True
         result.record(card, tuple(inputs), params)
+        result._dropped = drops(result)
     else:
         result.origin = ("no_grad" if tracked and not recording() else "constant", card.name)
     return result

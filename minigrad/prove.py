@@ -20,7 +20,7 @@ from .domains import domain_of, samples
 from .errors import CardError, RuleError, ShapeError
 from .events import Pulled
 from .numeric import Verdict
-from .pull import Pull, pulls, reduce
+from .pull import Pull, pulls, reduce, value_of
 from .report import Report
 from .tensor import Tensor, tensor
 
@@ -123,7 +123,7 @@ def _large_pulls(card: Op, shapes: Sequence[tuple[int, ...]]) -> Iterator[Pull]:
     ]
     _, params = next(samples(card))
     y = card.function(*operands, **params)
-    yield from pulls(y, rng.normal(size=y.shape))
+    yield from pulls(y, rng.normal(size=y.shape), value_of)
 
 
 def _without_kernel(card: Op) -> Iterator[str]:

@@ -27,24 +27,30 @@ def lend(card: Op, array: Any) -> Any:
     return view
 
 
-def saved(card: Op, rule: Rule, operands: Sequence[Any], y: Array, params: Any) -> list[Any]:
+def value_of(node: Node) -> Array:
+    """The value of a node, as it is."""
+    return node._value
+
+
+def saved(card: Op, rule: Rule, node: Node, value_of: Callable[[Node], Array]) -> list[Any]:
     """What the rule reads, in its order: operands, parameters, the output `y`, shapes.
 
-    An operand that is a plain number is read as a number of the result's dtype: 1 / 0 is infinite.
+    value_of: the value of a node, which may have to be made again. An operand that is a plain
+    number is read as a number of the result's dtype: 1 / 0 is infinite.
     """
-    values = []
+    values: list[Any] = []
     for kind, key in card.places(rule):
         if kind == "operand":
-            value = operands[key]
-            if not isinstance(value, np.ndarray):
-                value = y.dtype.type(value)
+            operand = node._inputs[key]
+            number = not isinstance(operand, Node)
+            values.append(node._dtype.type(operand) if number else value_of(operand))
         elif kind == "y":
-            value = y
+            values.append(value_of(node))
         elif kind == "shape":
-            value = np.shape(operands[key])
+            operand = node._inputs[key]
+            values.append(operand._shape if isinstance(operand, Node) else ())
         else:
-            value = params[key]
-        values.append(value)
+            values.append(node.params[key])
     return values if card.ours else [lend(card, value) for value in values]
 
 
@@ -190,16 +196,16 @@ class Pull:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.operand._value.shape
+        return self.operand._shape
 
     def zeros(self) -> Array:
         """A fresh array for the input's gradient."""
-        return np.zeros(self.shape, self.operand._value.dtype)
+        return np.zeros(self.shape, self.operand._dtype)
 
     def kernel(self) -> Callable[[Array], None] | None:
         """The compiled pass that adds the gradient into an array; None where NumPy does it."""
         small = not self.card.elementwise or self.g.size < kernels.LARGE
-        if small or self.operand._value.dtype != self.g.dtype:
+        if small or self.operand._dtype != self.g.dtype:
             return None
         rule = self.rule
         return kernels.fused(rule.fn, rule.reads, rule.takes_g, self.g, self.values, self.shape)
@@ -214,15 +220,13 @@ class Pull:
 
     def reduced(self, contribution: Array, axes: tuple[int, ...]) -> Array:
         """The gradient for the input, in its shape and dtype."""
-        return reduce(contribution, axes, self.shape, self.operand._value.dtype)
+        return reduce(contribution, axes, self.shape, self.operand._dtype)
 
 
-def pulls(node: Node, g: Array) -> Iterator[Pull]:
+def pulls(node: Node, g: Array, value_of: Callable[[Node], Array]) -> Iterator[Pull]:
     """What is to be pulled back from `node`, in argument order. Raises RuleError."""
     card = node.card
     assert card is not None
-    y, params = node._value, node.params
-    operands = [i._value if isinstance(i, Node) else i for i in node._inputs]
     results: Results = {}
     for argnum, operand in enumerate(node._inputs):
         if not isinstance(operand, Node) or not operand._tracked:
@@ -233,5 +237,5 @@ def pulls(node: Node, g: Array) -> Iterator[Pull]:
             raise RuleError(
                 f"{card.name}: input {name} needs a gradient, but the op has no rule for it"
             )
-        values = saved(card, rule, operands, y, params)
+        values = saved(card, rule, node, value_of)
         yield Pull(card, argnum, operand, name, rule, values, g, results)

@@ -40,7 +40,7 @@ class GradStore:
         """The array of `node`, zeros at first, for a kernel to add into; nobody else holds it."""
         if node.id not in self._owned:
             before = self._arrays.get(node.id)
-            fresh = np.zeros(node._value.shape, node._value.dtype)
+            fresh = np.zeros(node._shape, node._dtype)
             self._arrays[node.id] = fresh if before is None else np.add(before, fresh)
             self._owned.add(node.id)
         return self._arrays[node.id]
