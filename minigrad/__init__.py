@@ -43,7 +43,7 @@ from .trace import Trace, record
 from .trace_file import load_trace, save_trace
 
 if TYPE_CHECKING:
-    from . import lesson
+    from . import lesson, optim
     from .view.show import show
 
 __version__ = "0.1.0"
@@ -51,7 +51,11 @@ __version__ = "0.1.0"
 for _name, _card in registry.items():
     globals()[_name] = _card.function
 
-_LATER = {"lesson": ("minigrad.lesson", None), "show": ("minigrad.view.show", "show")}
+_LATER = {
+    "lesson": ("minigrad.lesson", None),
+    "optim": ("minigrad.optim", None),
+    "show": ("minigrad.view.show", "show"),
+}
 
 __all__ = [
     "ArgumentError",
@@ -78,6 +82,7 @@ __all__ = [
     "load_trace",
     "no_grad",
     "op",
+    "optim",
     "record",
     "registry",
     "select",
