@@ -155,7 +155,7 @@ class _Narrate:
             argnum=pull.argnum,
             upstream=pull.g,
             local=None if local is None else _frozen(local),
-            contribution=_frozen(contribution.astype(pull.operand._value.dtype, copy=False)),
+            contribution=_frozen(contribution.astype(pull.operand._dtype, copy=False)),
             tex=pull.rule.tex,
             residuals=tuple((n, _frozen(v)) for n, v in read if isinstance(v, np.ndarray)),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ..compare import Check
-from ..events import Accumulated, Pulled, Reduced, Stopped
+from ..events import Accumulated, Pulled, Recomputed, Reduced, Stopped
 from ..graph import TapeNode
 from ..trace import Step, Trace
 from .formula import bar_tex, bar_text, named
@@ -94,8 +94,15 @@ WHY = {
 
 
 def _warnings(trace: Trace, step: Step, pulled: Pulled) -> Iterator[str | Name | Math]:
-    """Where the gradient does not go on, and where it first stops being a finite number."""
+    """What was made again, where the gradient does not go on, where it stops being finite."""
     for event in step.events:
+        if isinstance(event, Recomputed):
+            made = trace.nodes[event.node].name
+            yield from (
+                " ",
+                Name(made),
+                f" had been dropped and is made again: {event.bytes} bytes.",
+            )
         if isinstance(event, Stopped):
             why = WHY.get(event.reason, event.reason)
             yield from (" Nothing goes on to ", Name(trace.nodes[event.input].name), f": {why}.")
