@@ -72,7 +72,7 @@ class Dropped(Node):
     __slots__ = ("_dtype", "_shape")  # known without the value
 
     def __init__(self, result: Node) -> None:
-        for name in ("id", "name", "made_at", "card", "params", "_inputs", "versions"):
+        for name in ("id", "name", "made_at", "card", "params", "_inputs"):
             setattr(self, name, getattr(result, name))
         self._tracked, self._grad, self._dropped = True, None, False
         self.version, self.origin = 0, ("", "")

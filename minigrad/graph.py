@@ -26,6 +26,11 @@ Where = tuple[CodeType, int]  # the code object and instruction that ran an op
 _ids = itertools.count()  # never reused, so nothing can be paired with a dead node's record
 
 
+def now() -> int:
+    """The next tick of the clock that ids are taken from."""
+    return next(_ids)
+
+
 class Node:
     """A value in the graph; an op's result keeps its card, operands and parameters."""
 
@@ -43,7 +48,6 @@ class Node:
         "origin",
         "params",
         "version",
-        "versions",
     )
 
     id: int
@@ -55,8 +59,7 @@ class Node:
     _tracked: bool
     _grad: Array | None
     _dropped: Any  # what graphs hold in its place: False, True until its first use, or that node
-    version: int  # bumped by assign_
-    versions: tuple[int, ...]  # the inputs' versions in the forward pass
+    version: int  # when it was last edited, on the clock that ids are taken from; 0 for never
     origin: tuple[str, str]  # of an untracked result: (reason, op name); words only, no reference
     made_at: Where | None
 
@@ -72,7 +75,6 @@ class Node:
         self._grad = None
         self._dropped = False
         self.version = 0
-        self.versions = ()
         self.origin = ("constant", "")
 
     @property
@@ -86,7 +88,6 @@ class Node:
     def record(self, card: Op, inputs: tuple[Node | float, ...], params: Mapping[str, Any]) -> None:
         """Make this node the tracked result of an op."""
         self.card, self._inputs, self.params = card, inputs, params
-        self.versions = tuple([i.version if isinstance(i, Node) else 0 for i in inputs])
 
 
 def order(root: Node) -> list[Node]:
@@ -103,8 +104,8 @@ def order(root: Node) -> list[Node]:
 
 def refuse_stale(node: Node) -> None:
     """Raise GraphError if an operand of `node` was edited after the forward pass."""
-    for operand, version in zip(node._inputs, node.versions, strict=True):
-        if isinstance(operand, Node) and operand.version != version:
+    for operand in node._inputs:
+        if isinstance(operand, Node) and operand.version > node.id:
             assert node.card is not None
             raise GraphError(
                 f"{node.card.name}: {operand.name or 'an operand'} of shape {operand._shape} "

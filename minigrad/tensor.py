@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .backward import gradients
 from .errors import DtypeError, GraphError, ShapeError
-from .graph import Node, Where
+from .graph import Node, Where, now
 from .store import GradStore
 
 Array = NDArray[Any]
@@ -164,7 +164,7 @@ class Tensor(Node):
                 f"assign_: the values have shape {new.shape}, but the tensor has shape {self.shape}"
             )
         self._value = new
-        self.version += 1
+        self.version = now()
         return self
 
     def zero_grad(self) -> None:
