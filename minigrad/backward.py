@@ -55,16 +55,15 @@ class _Fuse:
         return ()
 
     def pull(self, node: Node, g: Array, store: GradStore) -> Iterable[Event]:
-        if node.id in self.wanted:
+        if self.wanted and node.id in self.wanted:
             self.finished.append((node, g))
         for pull in pulls(node, g, self.values.of):
-            if pull.rule.is_zero:
+            if pull.rule.constant == 0:
                 store.add(pull.operand, pull.zeros())
             elif (kernel := pull.kernel()) is not None:
                 kernel(store.buffer(pull.operand))
             else:
-                contribution = pull.contribution()
-                store.add(pull.operand, pull.reduced(contribution, pull.axes(contribution)))
+                store.add(pull.operand, pull.gradient())
         return ()
 
 

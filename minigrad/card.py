@@ -64,15 +64,20 @@ class Rule:
         return self.g_at is not None
 
     @cached_property
-    def is_zero(self) -> bool:
-        """True if the slope is 0 everywhere: the gradient stops here."""
+    def constant(self) -> float | None:
+        """The slope, if it is the same number everywhere."""
         if self.reads or self.takes_g:
-            return False
+            return None
         try:
             slope = self.fn()
         except Exception:  # told as a RuleError where the rule is run
-            return False
-        return np.ndim(slope) == 0 and bool(slope == 0)
+            return None
+        return float(slope) if isinstance(slope, (int, float)) else None
+
+    @property
+    def is_zero(self) -> bool:
+        """True if the slope is 0 everywhere: the gradient stops here."""
+        return self.constant == 0
 
     def for_one_of(self, many: str, names: tuple[str, ...], k: int) -> Rule:
         """The rule of operand k, where an op takes any number of operands called `many`.

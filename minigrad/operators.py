@@ -20,6 +20,9 @@ from .pull import run_forward
 from .tensor import Tensor, array_of, caller, recording
 
 
+OPERANDS = (Node, float, int, np.ndarray, numbers.Real, np.bool_, list, tuple)
+
+
 def _apply(card: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     operands, params = card.bind(args, kwargs)
     card = card.taking(len(operands))
@@ -100,7 +103,7 @@ def _method(card: Op) -> Callable[..., Any]:
 
 def _operator(card: Op, swapped: bool) -> Callable[..., Any]:
     def operate(self: Tensor, other: Any) -> Any:
-        if not isinstance(other, (Node, numbers.Real, np.ndarray, np.bool_, list, tuple)):
+        if not isinstance(other, OPERANDS):
             return NotImplemented
         return _apply(card, (other, self) if swapped else (self, other), {})
 
@@ -127,7 +130,7 @@ setattr(Tensor, "split", split)  # noqa: B010
 
 def _comparison(compare: Callable[[Any, Any], Any], name: str) -> Callable[..., Any]:
     def operate(self: Tensor, other: Any) -> Any:
-        if not isinstance(other, (Node, numbers.Real, np.ndarray, np.bool_, list, tuple)):
+        if not isinstance(other, OPERANDS):
             return NotImplemented
         given: Any = other._value if isinstance(other, Node) else other
         try:

@@ -124,6 +124,8 @@ def contribution_of(
     card: Op, name: str, rule: Rule, g: Array, values: list[Any], results: Results | None = None
 ) -> Array:
     """What one rule returns for upstream gradient g, before any reduction."""
+    if rule.constant is not None:
+        return g if rule.constant == 1 else _array(g * rule.constant)
     result = run_rule(card, name, rule, g, values, results)
     if card.elementwise and result.ndim and result.shape != g.shape:
         _refuse_larger(card, name, result.shape, g.shape)
@@ -221,6 +223,14 @@ class Pull:
     def reduced(self, contribution: Array, axes: tuple[int, ...]) -> Array:
         """The gradient for the input, in its shape and dtype."""
         return reduce(contribution, axes, self.shape, self.operand._dtype)
+
+    def gradient(self) -> Array:
+        """All of it in one: contribution, axes, reduction."""
+        contribution = self.contribution()
+        operand = self.operand
+        if contribution.shape == operand._shape and contribution.dtype == operand._dtype:
+            return contribution
+        return self.reduced(contribution, self.axes(contribution))
 
 
 def pulls(node: Node, g: Array, value_of: Callable[[Node], Array]) -> Iterator[Pull]:
