@@ -26,7 +26,7 @@ SEVERAL = [c for c in CARDS if len(c.inputs) > 1]
 LEADING, INNER, ALL = [(6,), (5, 6), (1, 1, 6)], [(4, 5, 1), (4, 1, 6), (5, 1)], [(), (1, 1, 1)]
 
 # Compiling takes a second a rule: every card in float64, the knotty ones in float32 too.
-ALSO_SINGLE = {"mul", "pow", "maximum", "where", "clamp", "softplus", "gelu", "gelu_erf"}
+ALSO_SINGLE = {"pow", "where", "clamp", "gelu", "gelu_erf"}
 
 
 def by_dtype(cards: list[Op]) -> Any:
