@@ -721,6 +721,12 @@ const TYPING = `${FIELDS},` +
 const PRESSABLE = "button, a, summary, [role=button]";
 const mounted = new Set();
 
+/** The focused element, also inside shadow roots. */
+function focusedElement(root = document) {
+  const { activeElement } = root;
+  return activeElement?.shadowRoot ? focusedElement(activeElement.shadowRoot) : activeElement;
+}
+
 function onKey(event) {
   const action = KEYS[event.key];
   const path = event.composedPath();
@@ -780,8 +786,7 @@ function renderInStreamlit({ data, parentElement }) {
   } else {
     known?.stepper.destroy();
     app.stepper = mount(parentElement, data.payload, { step, onStep });
-    const { activeElement } = document;
-    if (!known && !activeElement?.matches(FIELDS)) app.stepper.focus(); // so that → steps at once
+    if (!known && !focusedElement()?.matches(FIELDS)) app.stepper.focus(); // so that → steps at once
   }
   // A stepper that was kept tells the address where it stands: choosing its case again had cleared the step.
   if (known && data.url && app.stepper.step > 0) writeStepToAddress(app.stepper.step);

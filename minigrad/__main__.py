@@ -15,7 +15,6 @@ from typing import Any
 
 from .card import Op, registry
 from .check import card_of, check_op
-from .domains import Cases, domain_of
 from .errors import CardError, MinigradError, RuleError, ShapeError, TraceError
 from .lesson import Run, running
 from .paths import APP, ROOT
@@ -36,7 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     check = commands.add_parser("check", help="the reference table, and every op's check")
     check.add_argument("what", nargs="*", help="ops by name, or a Python file that declares some")
     check.add_argument("--all", action="store_true", help="the whole proof: compiled rules, kinks")
-    commands.add_parser("ops", help="every op: formula, what it saves, its kinks")
+    ops = commands.add_parser("ops", help="every op: formula, what it saves, its kinks")
+    ops.add_argument("--html", metavar="F", help="write them all, with plots, as one HTML file")
     trace = commands.add_parser("trace", help="step through a Python file, or a saved trace")
     trace.add_argument("file", help="a .py file that computes a loss, or a trace .json")
     trace.add_argument("--html", metavar="F", help="write the stepper as one HTML file")
@@ -143,26 +143,23 @@ def _run(path: Path) -> dict[str, Any]:
 
 
 def _ops(given: argparse.Namespace) -> int:
-    from .view.formula import plain
+    if given.html:
+        from .view.sheets_html import to_html
+
+        to_html(given.html, _progress)
+        print(f"wrote {given.html}: {len(registry)} ops")
+        return 0
+    from .view.sheet import sheet_of, sheet_text
 
     for card in registry.values():
-        print(f"{card.name}   {plain(card.tex)}")
-        for name, rule in card.rules.items():
-            slope = "slope" if card.elementwise else "rule"
-            print(f"    {slope} by {name}: {plain(rule.tex)}   (saves {_saves(rule.reads)})")
-        words = (
-            [card.domain.words]
-            if isinstance(card.domain, Cases)
-            else [f"{name}: {domain_of(card, name).words}" for name in card.inputs]
-        )
-        print(f"    domain: {'; '.join(words)}")
-        if card.kinks:
-            print(f"    kinks: {card.kinks}")
+        print(sheet_text(sheet_of(card)))
     return 0
 
 
-def _saves(reads: Sequence[str]) -> str:
-    return ", ".join(reads) or "nothing"
+def _progress(name: str) -> None:
+    """The op that is being drawn, for somebody who waits at a terminal."""
+    if sys.stderr.isatty():
+        print(f"\r{name:<40}", end="\r", file=sys.stderr)
 
 
 # --- trace and app --------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ def axes_of(name: str, dim: Any, shape: Shape) -> tuple[int, ...]:
     ):
         if not is_whole(d) or not -len(shape) <= d < len(shape):
             raise ShapeError(
-                f"{name}: dim {d!r} is no axis of x {shape}, whose axes are {_axes(shape)}"
+                f"{name}: dim {said(d)} is no axis of x {shape}, whose axes are {_axes(shape)}"
             )
         axes.append(int(d) % len(shape))
     if len(set(axes)) < len(axes):
@@ -35,14 +35,29 @@ def axes_of(name: str, dim: Any, shape: Shape) -> tuple[int, ...]:
 
 def axis_of(name: str, dim: Any, shape: Shape) -> int:
     """One axis, counted from 0. Raises ShapeError for an axis that is not there, or several."""
-    axes = axes_of(name, dim, shape)
-    if len(axes) != 1 or dim is None:
+    if dim is None or isinstance(dim, (tuple, list)):
         raise ShapeError(f"{name}: dim {dim!r} is no single axis of x {shape}")
-    return axes[0]
+    return axes_of(name, dim, shape)[0]
+
+
+def new_axis_of(name: str, dim: Any, shape: Shape) -> int:
+    """The place of an axis that x does not have yet. Raises ShapeError."""
+    count = len(shape) + 1
+    if not is_whole(dim) or not -count <= dim < count:
+        raise ShapeError(
+            f"{name}: dim {said(dim)} is no place for a new axis in x {shape}; "
+            f"there are {-count} … {count - 1}"
+        )
+    return int(dim) % count
 
 
 def _axes(shape: Shape) -> str:
     return f"0 … {len(shape) - 1}" if shape else "none, it is a scalar"
+
+
+def said(value: Any) -> str:
+    """A value as it stands in a sentence: on one line."""
+    return " ".join(repr(value).split())
 
 
 def is_whole(value: Any) -> bool:
@@ -61,11 +76,10 @@ def sizes_of(name: str, shape: Any) -> Shape:
 
 def number(name: str, word: str, value: Any, low: float = -np.inf) -> float:
     """A parameter that must be a number, not below `low`. Raises ArgumentError."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(
-        value, (int, float, np.integer, np.floating)
-    ):
-        raise ArgumentError(f"{name}: {word} must be a number, not {value!r}")
-    if not value >= low:
+    kinds = (int, float, np.integer, np.floating)
+    if isinstance(value, bool) or not isinstance(value, kinds) or value != value:
+        raise ArgumentError(f"{name}: {word} must be a number, not {said(value)}")
+    if value < low:
         raise ArgumentError(f"{name}: {word} must be a number from {low:g} on, not {value}")
     return float(value)
 
@@ -104,7 +118,8 @@ _WEIGHTS = {"mean": lambda n: 1 / np.float64(n), "sum": lambda n: np.float64(1)}
 
 
 def fold(losses: Array, reduction: str, name: str) -> Array:
-    """All losses as they are, added up, or averaged. Raises ArgumentError for another word."""
+    """All losses as they are, added up, or averaged. Raises ArgumentError or DtypeError."""
+    floating(name, "x", losses)
     if reduction == "none":
         return losses
     if reduction not in _WEIGHTS:

@@ -63,6 +63,7 @@ class Key:
             )
         if sum(part is Ellipsis for part in self.parts) > 1:
             raise OutOfRangeError(f"getitem: x[{self}] holds … twice")
+        self._refuse_apart(shape)
         axis, found = 0, []
         for part in self.parts:
             if part is Ellipsis:
@@ -75,6 +76,17 @@ class Key:
             axis += _axes_taken(part)
             found.append(part)
         return tuple(found)
+
+    def _refuse_apart(self, shape: Shape) -> None:
+        """Index arrays are read side by side: their shapes must broadcast."""
+        arrays = [p for p in self.parts if isinstance(p, np.ndarray) and p.dtype != bool]
+        try:
+            np.broadcast_shapes(*(a.shape for a in arrays))
+        except ValueError as problem:
+            shapes = " and ".join(str(a.shape) for a in arrays)
+            raise ShapeError(
+                f"getitem: index arrays of shapes {shapes} do not meet in x {shape}"
+            ) from problem
 
     def __str__(self) -> str:
         return ", ".join(map(_written, self.parts))
@@ -93,7 +105,10 @@ def _part(part: Any) -> Any:
         return int(part)
     if not isinstance(part, Sequence) and not hasattr(part, "__array__"):
         raise TypeError(f"{part!r} is no index; use ints, slices, None, … or arrays of them")
-    array = np.array(part)
+    try:
+        array = np.array(part)
+    except ValueError as problem:
+        raise TypeError(f"{part!r} is no index; its rows differ in length") from problem
     array = array.astype(np.intp) if not array.size and array.dtype != bool else array
     if array.dtype.kind not in "iub":
         raise TypeError(f"an index must hold whole numbers or truth values, not {array.dtype}")

@@ -19,7 +19,6 @@ from .graph import Node
 from .pull import run_forward
 from .tensor import Tensor, array_of, caller, recording
 
-
 OPERANDS = (Node, float, int, np.ndarray, numbers.Real, np.bool_, list, tuple)
 
 

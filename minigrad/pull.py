@@ -32,6 +32,14 @@ def value_of(node: Node) -> Array:
     return node._value
 
 
+def on_arrays(card: Op, values: Sequence[Any], y: Array, params: Any) -> Node:
+    """The node of a call on plain arrays and numbers, as if its forward had been recorded."""
+    made = Node(y, False, None, None)
+    operands = (Node(v, False, None, None) if isinstance(v, np.ndarray) else v for v in values)
+    made.record(card, tuple(operands), params)
+    return made
+
+
 def saved(card: Op, rule: Rule, node: Node, value_of: Callable[[Node], Array]) -> list[Any]:
     """What the rule reads, in its order: operands, parameters, the output `y`, shapes.
 

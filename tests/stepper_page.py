@@ -58,3 +58,24 @@ class Stepper:
                     .map(Math.round);
             })"""
         )
+
+
+def type_into(page: Page, table: Locator, text: str) -> None:
+    """Type into a table of Streamlit, which is a canvas: last column, first row.
+
+    Its editor is opened, filled and left.
+    """
+    table.locator("canvas").first.wait_for()
+    table.scroll_into_view_if_needed()
+    editor = page.locator("#portal textarea, #portal input").first
+    for _ in range(20):  # its code is loaded when it is first wanted
+        box = table.bounding_box()
+        assert box is not None
+        page.mouse.click(box["x"] + box["width"] - 30, box["y"] + 52)
+        page.keyboard.press("Enter")
+        page.wait_for_timeout(300)
+        if editor.is_visible():
+            break
+        page.keyboard.press("Escape")
+    editor.fill(text)
+    page.keyboard.press("Enter")

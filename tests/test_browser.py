@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from stepper_page import Stepper
+from stepper_page import Stepper, type_into
 
 BROADCAST = "/?lesson=01_the_reference_table&case=mul-broadcast-1-1-3"
 PULL_X1 = 7  # mul → x1
@@ -135,21 +135,8 @@ def test_a_wrong_number_is_named_beside_its_table_and_nothing_is_lost(
 
 
 def type_into_the_first_cell(tab, text: str) -> None:
-    """Streamlit's table is a canvas: open the editor of the first value cell, fill it, leave it."""
-    table = tab.locator('[data-testid="stDataFrame"]').first
-    table.locator("canvas").first.wait_for()
-    editor = tab.locator("#portal textarea, #portal input").first
-    for _ in range(20):  # its code is loaded when it is first wanted
-        box = table.bounding_box()
-        assert box is not None
-        tab.mouse.click(box["x"] + box["width"] - 30, box["y"] + 52)
-        tab.keyboard.press("Enter")
-        tab.wait_for_timeout(300)
-        if editor.is_visible():
-            break
-        tab.keyboard.press("Escape")
-    editor.fill(text)
-    tab.keyboard.press("Enter")
+    """Into the last column of the first row of the first table."""
+    type_into(tab, tab.locator('[data-testid="stDataFrame"]').first, text)
 
 
 @pytest.mark.parametrize(

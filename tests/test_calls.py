@@ -91,6 +91,35 @@ def test_no_operand_at_all_is_one_sentence() -> None:
         mg.cat([])
 
 
+# --- nothing, and size 1 --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["index_select", "index_add", "gather", "embedding", "getitem"])
+def test_an_empty_index_picks_nothing_and_gives_zeros(name: str) -> None:
+    x, none = leaf(X, "x"), np.zeros((0, 3))
+    y = {
+        "index_select": lambda: mg.index_select(x, 0, []),
+        "index_add": lambda: mg.index_add(x, 0, [], none) * 0.0,
+        "gather": lambda: mg.gather(x, 0, np.zeros((0, 3), int)),
+        "embedding": lambda: mg.embedding([], x),
+        "getitem": lambda: x[[]],
+    }[name]()
+    assert mg.grad(mg.sum(y), [x])[0].tolist() == np.zeros((2, 3)).tolist()
+
+
+def test_a_summed_letter_of_size_1_is_broadcast_and_reduced_again() -> None:
+    a, b = leaf([1, 2, 3]), leaf([10])
+    got = mg.grad(mg.einsum("i,i->", a, b), [a, b])
+    assert [g.tolist() for g in got] == [[10, 10, 10], [6]]
+
+
+def test_a_convolution_of_no_images_gives_a_kernel_zeros() -> None:
+    weight = leaf(np.ones((2, 2, 2, 1)))
+    y = mg.conv2d(np.zeros((0, 2, 3, 2)), weight)
+    assert y.shape == (0, 2, 2, 2)
+    assert not mg.grad(mg.sum(y), [weight])[0].any()
+
+
 # --- split ----------------------------------------------------------------------------------------
 
 

@@ -17,13 +17,13 @@ ROOT = PACKAGE.parent
 
 # In the order in which data passes through them: a module imports only what stands before it.
 ORDER = """
-errors paths axes indices kernel_source kernels card op domains ops.* ops graph events pull
+errors paths axes indices windows kernel_source kernels card op domains ops.* ops graph events pull
 checkpoint store backward tensor optim operators numeric compare report check gradcheck prove
 reference trace sound trace_file lesson view.* view ui.* ui __main__ __init__
 """.split()
 SIBLINGS = ("view", "ui")  # families whose members may import each other; ops may not
-ONLY_IN = {"numba": ("kernels",), "streamlit": ("ui", "app")}
-HEAVY = ("numba", "streamlit", "graphviz", "pygraphviz")
+ONLY_IN = {"numba": ("kernels",), "streamlit": ("ui", "app"), "matplotlib": ("view",)}
+HEAVY = ("numba", "streamlit", "graphviz", "pygraphviz", "matplotlib")
 
 
 # --- who imports whom -----------------------------------------------------------------------------

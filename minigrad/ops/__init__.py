@@ -16,6 +16,7 @@ from . import (  # isort: skip
     linalg,
     einsum,
     convolution,
+    pooling,
     random,
 )
 
@@ -31,6 +32,7 @@ __all__ = [
     "losses",
     "movement",
     "normalise",
+    "pooling",
     "random",
     "reduce",
     "softmax",

@@ -1,4 +1,7 @@
-"""Activations, elementwise: no overflow and no NaN for any finite x."""
+"""Activations, elementwise: no overflow and no NaN, for infinite x either.
+
+Far out, x is held at a bound where its factor is exactly 0, because 0 · ∞ would be NaN.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,8 @@ SQRT_2 = 1.4142135623730951
 SQRT_2_PI = 2.5066282746310002  # sqrt(2π)
 SLOPE = 1.5957691216057308  # 2 sqrt(2/π)
 CUBIC = 0.044715  # Hendrycks and Gimpel 2016, arXiv:1606.08415
+FAR = 1000.0  # where the logistic function is exactly 0 or 1
+FAR_GELU = 40.0  # where gelu's is; nothing overflows there, in float16 either
 
 
 @elementwise(
@@ -76,7 +81,8 @@ def relu(x: Any) -> Any:
 )
 def leaky_relu(x: Any, *, slope: float = 0.01) -> Any:
     """x where it is above 0, else slope · x."""
-    return np.where(x > 0, x, x * number("leaky_relu", "slope", slope))
+    low = number("leaky_relu", "slope", slope)
+    return np.where(x > 0, x, x * low) if low else np.maximum(x, 0)
 
 
 @elementwise(
@@ -100,7 +106,7 @@ def elu(x: Any, *, alpha: float = 1.0) -> Any:
     tex=r"y = x \sigma(x), \quad \sigma(x) = \frac{1}{1 + e^{-x}}",
     partials={
         "x": (
-            lambda x: logistic(x) * (1 + x * (1 - logistic(x))),
+            lambda x: logistic(x) * (1 + np.minimum(np.maximum(x, -FAR), FAR) * (1 - logistic(x))),
             r"\sigma(x) (1 + x (1 - \sigma(x)))",
         )
     },
@@ -108,21 +114,20 @@ def elu(x: Any, *, alpha: float = 1.0) -> Any:
 )
 def silu(x: Any) -> Any:
     """x times its logistic function, also called swish."""
-    return x * logistic(x)
+    return np.maximum(x, -FAR) * logistic(x)
 
 
 @elementwise(
     tex=r"y = \frac{x}{2} (1 + \tanh u), \quad u = \sqrt{2/\pi} (x + 0.044715 x^3)",
     partials={
         "x": (
-            # s is exactly 0 long before x² reaches 10⁴, and 0 · ∞ is avoided
             lambda x: (
                 logistic(SLOPE * x * (1 + CUBIC * x * x))
                 * (
                     1
-                    + x
+                    + np.minimum(np.maximum(x, -FAR_GELU), FAR_GELU)
                     * (1 - logistic(SLOPE * x * (1 + CUBIC * x * x)))
-                    * (SLOPE * (1 + 3 * CUBIC * np.minimum(x * x, 1e4)))
+                    * (SLOPE * (1 + 3 * CUBIC * np.minimum(x * x, FAR_GELU * FAR_GELU)))
                 )
             ),
             r"s (1 + x (1 - s) \, 2 u'), \quad s = \frac{1}{1 + e^{-2u}}",
@@ -132,14 +137,17 @@ def silu(x: Any) -> Any:
 )
 def gelu(x: Any) -> Any:
     """The tanh form of gelu, which is x times the logistic function of 2u."""
-    return x * logistic(SLOPE * x * (1 + CUBIC * x * x))
+    return np.maximum(x, -FAR_GELU) * logistic(SLOPE * x * (1 + CUBIC * x * x))
 
 
 @elementwise(
     tex=r"y = x \Phi(x) = \frac{x}{2} \left(1 + \text{erf} \frac{x}{\sqrt{2}}\right)",
     partials={
         "x": (
-            lambda x: erfc(-x / SQRT_2) / 2 + x * np.exp(-x * x / 2) / SQRT_2_PI,
+            lambda x: (
+                erfc(-x / SQRT_2) / 2
+                + np.minimum(np.maximum(x, -FAR_GELU), FAR_GELU) * np.exp(-x * x / 2) / SQRT_2_PI
+            ),
             r"\Phi(x) + \frac{x e^{-x^2/2}}{\sqrt{2\pi}}",
         )
     },
@@ -147,4 +155,4 @@ def gelu(x: Any) -> Any:
 )
 def gelu_erf(x: Any) -> Any:
     """x times the standard normal distribution function of x."""
-    return x * erfc(-x / SQRT_2) / 2
+    return np.maximum(x, -FAR_GELU) * erfc(-x / SQRT_2) / 2

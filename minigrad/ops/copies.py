@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..axes import Array, Shape, axis_of, is_whole, number, sizes_of
+from ..axes import Array, Shape, axis_of, is_whole, new_axis_of, number, sizes_of
 from ..domains import Cases, Rng, Sample, calls
 from ..errors import ShapeError
 from ..indices import place_on_axis
@@ -190,5 +190,4 @@ def stack(*xs: Any, dim: int = 0) -> Any:
             raise ShapeError(
                 f"stack: x0 {np.shape(xs[0])} and x{k} {np.shape(x)} must have the same shape"
             )
-    axis_of("stack", dim, (*np.shape(xs[0]), 1))
-    return np.stack(xs, dim)
+    return np.stack(xs, new_axis_of("stack", dim, np.shape(xs[0])))

@@ -24,7 +24,9 @@ def terms(equation: Any, shapes: tuple[Shape, ...]) -> tuple[list[str], str]:
     Raises ArgumentError for an equation that cannot be read, ShapeError if it does not fit.
     """
     if not isinstance(equation, str):
-        raise ArgumentError(f"einsum: the equation is a text such as 'ij,jk->ik', not {equation!r}")
+        raise ArgumentError(
+            f"einsum: the equation is a text such as 'ij,jk->ik', not {type(equation).__name__}"
+        )
     left, arrow, result = equation.replace(" ", "").partition("->")
     operands = left.split(",")
     if len(operands) != len(shapes):
@@ -78,7 +80,11 @@ def all_letters(equation: str, shapes: tuple[Shape, ...]) -> tuple[str, ...]:
 
 
 def summed(letters: list[str], out: str, arrays: tuple[Any, ...]) -> Array:
-    return np.asarray(np.einsum(f"{','.join(letters)}->{out}", *arrays, optimize=len(arrays) > 2))
+    """The einsum in the dtype of the arrays; low precision is accumulated in float64."""
+    kept = np.result_type(*arrays)
+    wide = [np.asarray(a, np.float64 if kept.kind == "f" else None) for a in arrays]
+    y = np.einsum(f"{','.join(letters)}->{out}", *wide, optimize=len(arrays) > 2)
+    return np.asarray(y).astype(kept, copy=False)
 
 
 def pull_einsum(
@@ -91,7 +97,9 @@ def pull_einsum(
     there = "".join(c for c in once if c in out or c in "".join(rest))
     back = summed([out, *rest], there, (g, *others))
     found = dict(zip(there, back.shape, strict=True))
-    sizes = {c: found.get(c, n) for c, n in zip(own, xs_shape[k], strict=True)}
+    sizes = {  # an axis of size 1 elsewhere meets a longer one here
+        c: n if found.get(c, 1) == 1 else found[c] for c, n in zip(own, xs_shape[k], strict=True)
+    }
     back = back.reshape([found.get(c, 1) for c in once])
     back = np.broadcast_to(back, [sizes[c] for c in once])
     if once == own:

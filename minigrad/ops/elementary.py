@@ -23,7 +23,7 @@ def neg(x: Any) -> Any:
 
 
 @elementwise(
-    tex="y = |x|",
+    tex=r"y = \left|x\right|",
     domain=away_from(0),
     partials={"x": (lambda g, x: select(x > 0, g, select(x < 0, -g, 0)), r"\text{sign}(x)")},
     reference=np.abs,
@@ -167,7 +167,7 @@ def log1p(x: Any) -> Any:
 )
 def erf(x: Any) -> Any:
     """The error function of x."""
-    return error_function(x)
+    return error_function(x * 1.0)  # of whole numbers too
 
 
 # --- steps: the slope is 0 almost everywhere ------------------------------------------------------

@@ -32,6 +32,14 @@ def added_at(shape: Shape, place: Any, g: Array) -> Array:
     return back
 
 
+def with_added(x: Array, place: Any, source: Array, alpha: float) -> Array:
+    """x with alpha · source added at a place; low precision is accumulated in float64."""
+    kept = np.result_type(x, source)
+    y = x.astype(np.float64 if kept.kind == "f" else kept)
+    np.add.at(y, place, source * alpha)
+    return y.astype(kept)
+
+
 # --- brackets -------------------------------------------------------------------------------------
 
 
@@ -75,6 +83,11 @@ def getitem(x: Any, *, key: Any) -> Any:
 # --- along one axis -------------------------------------------------------------------------------
 
 
+def vector_of(index: Any) -> Array:
+    """A checked index with one axis; nothing at all is an array of floats to NumPy."""
+    return np.ravel(index).astype(np.intp)
+
+
 def _vector(name: str, index: Any) -> None:
     if np.ndim(index) > 1:
         raise ShapeError(f"{name}: index {np.shape(index)} must have one axis, or none")
@@ -93,7 +106,7 @@ def _vector(name: str, index: Any) -> None:
     pulls={
         "x": (
             lambda g, x_shape, dim, index: added_at(
-                x_shape, place_on_axis(dim % len(x_shape), np.ravel(index)), g
+                x_shape, place_on_axis(dim % len(x_shape), vector_of(index)), g
             ),
             r"\bar y \text{ added where it was taken from}",
         )
@@ -118,7 +131,7 @@ def index_select(x: Any, index: Any, *, dim: int) -> Any:
     ),
     pulls={
         "weight": (
-            lambda g, weight_shape, index: added_at(weight_shape, np.asarray(index), g),
+            lambda g, weight_shape, index: added_at(weight_shape, index.astype(np.intp), g),
             r"\bar y \text{ added to the rows}",
         )
     },
@@ -154,7 +167,7 @@ def _places(name: str, index: Any, shape: Shape, dim: int, limit: Shape | None =
 
 
 @op(
-    tex=r"y_{ij} = x_{\text{index}_{ij}\,j} \; (\text{dim} = 0)",
+    tex=r"y_{ij} = x_{\text{index}_{ij}\,j} \text{ along the first axis}",
     cost="memory",
     call=("x", "dim", "index"),
     domain=_cases(
@@ -195,7 +208,7 @@ def gather(x: Any, index: Any, *, dim: int) -> Any:
     pulls={
         "x": (lambda g: g, r"\bar y"),
         "source": (
-            lambda g, dim, index, alpha: g[place_on_axis(dim % g.ndim, np.ravel(index))] * alpha,
+            lambda g, dim, index, alpha: g[place_on_axis(dim % g.ndim, vector_of(index))] * alpha,
             r"\text{alpha} \cdot \bar y_{\text{index}}",
         ),
     },
@@ -218,9 +231,8 @@ def index_add(x: Any, index: Any, source: Any, *, dim: int, alpha: float = 1) ->
             f"{count} cells along dim {dim}"
         )
     places = place_on_axis(axis, np.ravel(index_of("index_add", index, x.shape[axis], dim)))
-    y = x.astype(np.float64) if x.dtype.kind == "f" else x.copy()
-    np.add.at(y, places, (source * number("index_add", "alpha", alpha)).astype(y.dtype))
-    return y.astype(np.result_type(x, source))
+    number("index_add", "alpha", alpha)
+    return with_added(x, places, source, alpha)
 
 
 def pull_scatter(g: Array, dim: int, index: Array, src_shape: Shape) -> Array:
@@ -232,7 +244,7 @@ def pull_scatter(g: Array, dim: int, index: Array, src_shape: Shape) -> Array:
 
 @op(
     tex=r"y = x, \quad y_{\text{index}_{ij}\,j} \; \text{+=} \; \text{src}_{ij} "
-    r"\; (\text{dim} = 0)",
+    r"\text{ along the first axis}",
     cost="memory",
     call=("x", "dim", "index", "src"),
     domain=_cases(
@@ -262,9 +274,7 @@ def pull_scatter(g: Array, dim: int, index: Array, src_shape: Shape) -> Array:
 def scatter_add(x: Any, index: Any, src: Any, *, dim: int) -> Any:
     """x with each src[i] added where index[i] says along dim; repeats add."""
     places = _places("scatter_add", index, x.shape, dim, np.shape(src))
-    y = x.astype(np.float64) if x.dtype.kind == "f" else x.copy()
-    np.add.at(y, places, src[tuple(slice(n) for n in np.shape(index))].astype(y.dtype))
-    return y.astype(np.result_type(x, src))
+    return with_added(x, places, src[tuple(slice(n) for n in np.shape(index))], 1)
 
 
 def _one_hot(shape: Shape, place: tuple[int, ...]) -> Array:

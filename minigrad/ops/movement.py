@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..axes import axes_of, is_whole, sizes_of
+from ..axes import axes_of, axis_of, is_whole, new_axis_of, sizes_of
 from ..domains import calls
 from ..errors import OutOfRangeError, ShapeError
 from ..indices import place_on_axis
@@ -19,11 +19,19 @@ def copy(x: Any) -> Any:
     return x.copy()
 
 
+def real_dtype(given: Any) -> np.dtype[Any]:
+    """A dtype of numbers or truth values, as tensors have it."""
+    dtype: np.dtype[Any] = np.dtype(given)
+    if dtype.kind not in "fiub" or dtype.itemsize > 8:
+        raise TypeError(f"{dtype} does not hold real numbers of at most 64 bits")
+    return dtype
+
+
 @op(
     tex=r"y = \text{cast}(x)",
     cost="memory",
     domain=calls("floating dtypes", ((2, 3), {"dtype": np.float64}), ((), {"dtype": "float64"})),
-    converts={"dtype": np.dtype},
+    converts={"dtype": real_dtype},
     pulls={"x": (lambda g: g, r"\bar y \text{ in the dtype of } x")},
     reference=lambda x, dtype: x.astype(dtype),
     kinks="to whole numbers or truth values nothing is tracked, so the gradient ends there",
@@ -67,9 +75,7 @@ def reshape(x: Any, *, shape: Any) -> Any:
 )
 def transpose(x: Any, *, dim0: int, dim1: int) -> Any:
     """x with the axes dim0 and dim1 swapped."""
-    axes_of("transpose", dim0, x.shape)
-    axes_of("transpose", dim1, x.shape)
-    return np.swapaxes(x, dim0, dim1)
+    return np.swapaxes(x, axis_of("transpose", dim0, x.shape), axis_of("transpose", dim1, x.shape))
 
 
 @op(
@@ -125,12 +131,7 @@ def squeeze(x: Any, *, dim: Any = None) -> Any:
 )
 def unsqueeze(x: Any, *, dim: int) -> Any:
     """x with a new axis of size 1 at dim."""
-    if not is_whole(dim) or not -x.ndim - 1 <= dim <= x.ndim:
-        raise ShapeError(
-            f"unsqueeze: dim {dim!r} is no place for a new axis in x {x.shape}; "
-            f"there are {-x.ndim - 1} … {x.ndim}"
-        )
-    return np.expand_dims(x, dim)
+    return np.expand_dims(x, new_axis_of("unsqueeze", dim, x.shape))
 
 
 @op(
@@ -180,7 +181,7 @@ def pull_narrow(g: Any, x_shape: tuple[int, ...], dim: int, start: int) -> Any:
 )
 def narrow(x: Any, *, dim: int, start: int, length: int) -> Any:
     """The `length` cells of x along dim from `start` on."""
-    axis = axes_of("narrow", dim, x.shape)[0]
+    axis = axis_of("narrow", dim, x.shape)
     size = x.shape[axis]
     first = start + size if is_whole(start) and start < 0 else start
     if not (is_whole(first) and is_whole(length) and length >= 0):

@@ -30,7 +30,9 @@ def _cases(operands: int) -> Cases:
 def last_axes(name: str, x: Array, weight: Any) -> tuple[int, ...]:
     """The axes that weight stands for; the last one if it is a plain number."""
     shape = np.shape(weight) or x.shape[-1:]
-    if not shape or x.shape[x.ndim - len(shape) :] != shape:
+    if not x.ndim:
+        raise ShapeError(f"{name}: x () must have an axis to normalise over")
+    if x.shape[x.ndim - len(shape) :] != shape:
         raise ShapeError(f"{name}: x {x.shape} must end in the shape of weight {shape}")
     return tuple(range(x.ndim - len(shape), x.ndim))
 

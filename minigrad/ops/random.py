@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..axes import Array, Shape, is_whole, number
+from ..axes import Array, Shape, floating, is_whole, number
 from ..domains import calls
 from ..errors import ArgumentError
 from ..op import op
@@ -23,6 +23,7 @@ def scale(p: float, seed: int, shape: Shape) -> Array:
     cost="memory",
     domain=calls(
         "any shape, p from 0 to 1, a whole number as seed",
+        ((3,), {"p": 0.5, "seed": 0}),
         ((2, 3), {"p": 0.5, "seed": 0}),
         ((4,), {"p": 0.25, "seed": 7}),
         ((3,), {"p": 0.0, "seed": 1}),
@@ -44,4 +45,4 @@ def dropout(x: Any, *, p: float = 0.5, seed: int) -> Any:
         raise ArgumentError(f"dropout: p must be a probability from 0 to 1, not {p}")
     if not is_whole(seed) or seed < 0:
         raise ArgumentError(f"dropout: seed must be a whole number from 0 on, not {seed!r}")
-    return (x * scale(p, seed, x.shape)).astype(x.dtype)
+    return (floating("dropout", "x", x) * scale(p, seed, x.shape)).astype(x.dtype)

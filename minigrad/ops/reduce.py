@@ -107,7 +107,7 @@ def others(x: Array, dim: Dim) -> Array:
 )
 def prod(x: Any, *, dim: Dim = None, keepdim: bool = False) -> Any:
     """The product over dim: 1 over nothing."""
-    return np.prod(x, axis=axes_of("prod", dim, x.shape), keepdims=keepdim, dtype=x.dtype)
+    return np.prod(x, axis=axes_of("prod", dim, x.shape), keepdims=keepdim)
 
 
 # --- extremes -------------------------------------------------------------------------------------

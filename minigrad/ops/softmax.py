@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..axes import Array, Shape, axis_of, fold, largest, share, total
+from ..axes import Array, Shape, axis_of, floating, fold, largest, share, total
 from ..card import Kink
 from ..domains import Cases, Rng, Sample
 from ..errors import ShapeError
@@ -47,7 +47,7 @@ def _rows(rng: Rng) -> Iterator[Sample]:
 def softmax(x: Any, *, dim: int) -> Any:
     """Positive shares along dim that total 1."""
     axis = axis_of("softmax", dim, x.shape)
-    shares = np.exp(x - largest(x, (axis,)))
+    shares = np.exp(floating("softmax", "x", x) - largest(x, (axis,)))
     return shares / total(shares, (axis,), keepdims=True)
 
 
@@ -64,7 +64,8 @@ def softmax(x: Any, *, dim: int) -> Any:
 )
 def log_softmax(x: Any, *, dim: int) -> Any:
     """The logarithm of softmax, exact where shares are tiny."""
-    return log_normalised(x, axis_of("log_softmax", dim, x.shape))
+    axis = axis_of("log_softmax", dim, x.shape)
+    return log_normalised(floating("log_softmax", "x", x), axis)
 
 
 # --- losses over classes --------------------------------------------------------------------------
@@ -72,9 +73,11 @@ def log_softmax(x: Any, *, dim: int) -> Any:
 
 def class_axis(name: str, x: Any, target: Any) -> int:
     """The axis of the classes, as in PyTorch: the only one, or the second. Raises ShapeError."""
+    if not x.ndim:
+        raise ShapeError(f"{name}: x () must have an axis of classes")
     axis = 0 if x.ndim == 1 else 1
     wanted = x.shape[:axis] + x.shape[axis + 1 :]
-    if x.ndim == 0 or np.shape(target) != wanted:
+    if np.shape(target) != wanted:
         raise ShapeError(
             f"{name}: x {x.shape} has its classes on axis {axis}, so target must have shape "
             f"{wanted}, not {np.shape(target)}"
@@ -162,6 +165,6 @@ def pull_cross_entropy(g: Array, x: Array, target: Array, reduction: str) -> Arr
 def cross_entropy(x: Any, target: Any, *, reduction: str = "mean") -> Any:
     """The negative log-likelihood of the target classes, given logits x."""
     axis = class_axis("cross_entropy", x, target)
-    scores = log_normalised(x, axis)
+    scores = log_normalised(floating("cross_entropy", "x", x), axis)
     losses = -np.squeeze(scores[picked("cross_entropy", x, target)], axis=axis)
     return fold(losses, reduction, "cross_entropy")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..axes import Array, Dim, axes_of, axis_of, count, kept, largest, number, total
+from ..axes import Array, Dim, axes_of, axis_of, count, floating, kept, largest, number, total
 from ..card import Kink
 from ..domains import Cases, Rng, Sample
 from ..op import op
@@ -45,7 +45,15 @@ def centred(x: Array, dim: Dim) -> Array:
 
 def freedom(x: Array, dim: Dim, correction: float) -> np.float64:
     """What the squares are divided by, at least 0: n - correction."""
-    return np.float64(np.maximum(count(dim, x.shape) - number("var", "correction", correction), 0))
+    return np.float64(np.maximum(count(dim, x.shape) - correction, 0))
+
+
+def variance(name: str, x: Array, dim: Dim, correction: float, keepdim: bool) -> Array:
+    """The variance over dim, in float64. Raises ShapeError, ArgumentError or DtypeError."""
+    axes = axes_of(name, dim, x.shape)
+    number(name, "correction", correction)
+    squares = np.square(centred(floating(name, "x", x), dim))
+    return np.asarray(np.sum(squares, axis=axes, keepdims=keepdim) / freedom(x, dim, correction))
 
 
 @op(
@@ -65,9 +73,7 @@ def freedom(x: Array, dim: Dim, correction: float) -> np.float64:
 )
 def var(x: Any, *, dim: Dim = None, correction: float = 1, keepdim: bool = False) -> Any:
     """The variance over dim, divided by n - correction; NaN where that is 0."""
-    squares = np.square(centred(x, dim))
-    y = np.sum(squares, axis=axes_of("var", dim, x.shape), keepdims=keepdim)
-    return np.asarray(y / freedom(x, dim, correction)).astype(x.dtype)
+    return variance("var", x, dim, correction, keepdim).astype(x.dtype)
 
 
 @op(
@@ -92,9 +98,7 @@ def var(x: Any, *, dim: Dim = None, correction: float = 1, keepdim: bool = False
 )
 def std(x: Any, *, dim: Dim = None, correction: float = 1, keepdim: bool = False) -> Any:
     """The standard deviation over dim: the root of `var`."""
-    squares = np.square(centred(x, dim))
-    y = np.sum(squares, axis=axes_of("std", dim, x.shape), keepdims=keepdim)
-    return np.sqrt(y / freedom(x, dim, correction)).astype(x.dtype)
+    return np.sqrt(variance("std", x, dim, correction, keepdim)).astype(x.dtype)
 
 
 # --- norms ----------------------------------------------------------------------------------------
@@ -137,7 +141,7 @@ def pull_norm(g: Array, x: Array, y: Array, dim: Dim, p: float) -> Array:
         )
     },
     reference=lambda x, p, dim, keepdim: (
-        np.max(np.abs(x), axis=dim, keepdims=keepdim)
+        np.max(np.abs(x), axis=dim, keepdims=keepdim, initial=0)
         if p == np.inf
         else np.sum(np.abs(x) ** p, axis=dim, keepdims=keepdim) ** (1 / p)
     ),
@@ -145,6 +149,7 @@ def pull_norm(g: Array, x: Array, y: Array, dim: Dim, p: float) -> Array:
 def norm(x: Any, *, p: float = 2, dim: Dim = None, keepdim: bool = False) -> Any:
     """The p-norm over dim, without overflow on the way; p = infinity is the largest |x|."""
     power, axes = number("norm", "p", p, low=1), axes_of("norm", dim, x.shape)
+    floating("norm", "x", x)
     if power == np.inf:
         return np.max(np.abs(x), axis=axes, keepdims=keepdim, initial=0)
     scaled, top = _scaled(x, dim)
@@ -169,7 +174,7 @@ def norm(x: Any, *, p: float = 2, dim: Dim = None, keepdim: bool = False) -> Any
 def logsumexp(x: Any, *, dim: Dim = None, keepdim: bool = False) -> Any:
     """The logarithm of the sum of exponentials over dim, without overflow on the way."""
     axes = axes_of("logsumexp", dim, x.shape)
-    top = largest(x, axes)
+    top = largest(floating("logsumexp", "x", x), axes)
     y = np.log(total(np.exp(x - top), axes, keepdims=True)) + top
     return y if keepdim else np.squeeze(y, axis=axes)
 
@@ -203,7 +208,7 @@ def cumsum(x: Any, *, dim: int) -> Any:
     """The running sum along dim, accumulated in float64."""
     wide = np.float64 if x.dtype.kind == "f" else None
     y = np.cumsum(x, axis=axis_of("cumsum", dim, x.shape), dtype=wide)
-    return y.astype(x.dtype)
+    return y.astype(x.dtype) if wide else y
 
 
 def pull_cumprod(g: Array, x: Array, dim: int) -> Array:
@@ -237,4 +242,4 @@ def pull_cumprod(g: Array, x: Array, dim: int) -> Array:
 )
 def cumprod(x: Any, *, dim: int) -> Any:
     """The running product along dim."""
-    return np.cumprod(x, axis=axis_of("cumprod", dim, x.shape), dtype=x.dtype)
+    return np.cumprod(x, axis=axis_of("cumprod", dim, x.shape))

@@ -16,14 +16,9 @@ from ..errors import LessonError
 from ..lesson import Case, Cell, Lesson, Run, lesson_files, read_lesson, run_case
 from ..report import Report
 from ..trace import Trace
+from .address import TIGHT, asked, go, stand_at, step_of
 from .stepper import stepper
 from .tables import edit, letter_by_letter
-
-# Streamlit leaves wide margins; a stepper needs the room. Its own class names, nothing else.
-# The tables' own toolbar would cover their names.
-TIGHT = """<style>[data-testid="stElementToolbar"] { display: none; }
-.stMainBlockContainer { padding: 2.2rem clamp(1rem, 3vw, 4rem) 3rem;
-max-width: 1400px; margin: 0 auto; }</style>"""
 
 
 @st.cache_data(show_spinner=False)
@@ -51,7 +46,7 @@ def page() -> None:
         return
     lesson = _chosen_lesson(lessons)
     case = _chosen_case(lesson)
-    _stand_at(st.query_params.to_dict())
+    stand_at(st.query_params.to_dict())
     key = f"{lesson.slug}/{case.slug}"
     words, inputs = st.columns([5, 4], gap="large")
     first = next((n for n, cell in enumerate(case.cells) if cell.kind == "code"), len(case.cells))
@@ -99,7 +94,7 @@ def _tables(run: Run, key: str) -> Mapping[str, Any]:
 
 def _chosen_lesson(lessons: list[Lesson]) -> Lesson:
     titles = {lesson.slug: lesson.title for lesson in lessons}
-    asked = _asked("lesson", list(titles), "There is no lesson called", "this is the first one")
+    wanted = asked("lesson", list(titles), "There is no lesson called", "this is the first one")
     head = st.container(
         horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"
     )
@@ -113,15 +108,15 @@ def _chosen_lesson(lessons: list[Lesson]) -> Lesson:
         width=300,
     )
     title.header(titles[chosen])
-    if chosen != asked:
+    if chosen != wanted:
         st.session_state.pop("case", None)  # another lesson begins with its first case
-        _go(lesson=chosen)
+        go(lesson=chosen)
     return next(lesson for lesson in lessons if lesson.slug == chosen)
 
 
 def _chosen_case(lesson: Lesson) -> Case:
     titles = {c.slug: c.title for c in lesson.cases}
-    asked = _asked("case", list(titles), "This lesson has no case called", "this is its first one")
+    wanted = asked("case", list(titles), "This lesson has no case called", "this is its first one")
     chosen = st.segmented_control(
         "Case",
         list(titles),
@@ -130,51 +125,9 @@ def _chosen_case(lesson: Lesson) -> Case:
         required=True,
         label_visibility="collapsed",
     )
-    if chosen and chosen != asked:
-        _go(lesson=lesson.slug, case=chosen)
+    if chosen and chosen != wanted:
+        go(lesson=lesson.slug, case=chosen)
     return lesson.case(chosen) or lesson.cases[0]
-
-
-def _asked(name: str, slugs: list[str], unknown: str, instead: str) -> str:
-    """What the URL asks for, put into the widget called `name` when the URL has changed."""
-    asked = st.query_params.get(name, slugs[0])
-    if asked not in slugs:
-        st.warning(letter_by_letter(f"{unknown} “{asked[:60]}”; {instead}."))
-        asked = slugs[0]
-    if st.session_state.get("address") != _address(st.query_params.to_dict()):
-        st.session_state[name] = asked  # a link, or the browser's Back: the URL wins
-    elif st.session_state.get(name) not in slugs:
-        st.session_state[name] = asked
-    return asked
-
-
-def _go(**where: str) -> None:
-    """Say in the URL where we are; the step begins anew."""
-    _stand_at(where)  # first: the browser's Back may come before this run of the script ends
-    st.query_params.from_dict(where)
-
-
-def _stand_at(where: Mapping[str, Any]) -> None:
-    st.session_state["address"] = _address(where)
-
-
-def _address(where: Mapping[str, Any]) -> dict[str, Any]:
-    """What the URL says apart from the step, which the stepper writes by itself."""
-    return {**where, "step": ""}
-
-
-def _step(trace: Trace) -> int | None:
-    """The step in the URL, 1-based; a word above the stepper if there is no such step."""
-    asked = st.query_params.get("step")
-    if asked is None:
-        return None
-    count = len(trace.steps)
-    digits = asked.isascii() and asked.isdecimal() and len(asked) < 10
-    step = int(asked) if digits else 0
-    if not 1 <= step <= count:
-        words = f"There is no step “{asked[:20]}”: this case has the steps 1 to {count}."
-        st.warning(letter_by_letter(words))
-    return min(max(step, 1), count)
 
 
 # --- cells ----------------------------------------------------------------------------------------
@@ -190,7 +143,7 @@ def _cells(cells: tuple[Cell, ...], run: Run, key: str) -> None:
             continue
         for n, said in enumerate(run.outputs.get(cell.number, ())):
             if isinstance(said, Trace):
-                stepper(said, f"{key}/{cell.number}/{n}", _step(said))
+                stepper(said, f"{key}/{cell.number}/{n}", step_of(said, "this case"))
             elif isinstance(said, Report):
                 st.table(_rows(said))
             else:

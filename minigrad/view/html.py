@@ -248,8 +248,8 @@ def page(trace: Trace, step: int = 0) -> str:
     """One self-contained HTML page with the stepper in it, at 0-based `step`."""
     return _PAGE.format(
         title=escape(f"{trace.nodes[-1].name} · minigrad"),
-        data=_inline(payload(trace)),
-        style=_inline((ASSETS / "stepper.css").read_text(encoding="utf-8")),
+        data=inline(payload(trace)),
+        style=inline((ASSETS / "stepper.css").read_text(encoding="utf-8")),
         script=(ASSETS / "stepper.js")
         .read_text(encoding="utf-8")
         .replace("</script", r"<\/script"),
@@ -257,7 +257,7 @@ def page(trace: Trace, step: int = 0) -> str:
     )
 
 
-def _inline(data: Any) -> str:
+def inline(data: Any) -> str:
     """JSON that cannot end the script element it stands in."""
     return json.dumps(data, allow_nan=False).replace("<", "\\u003c")
 

@@ -1,0 +1,1 @@
+"""Measurements against other systems; run one as `python -m benchmarks.conformance`."""
