@@ -19,7 +19,15 @@ from .domains import samples
 from .errors import GraphError
 from .graph import Node, Tape, order, refuse_stale
 from .numeric import Verdict
-from .pull import axes_to_reduce, contribution_of, reduce, run_forward, saved, value_of
+from .pull import (
+    axes_to_reduce,
+    contribution_of,
+    on_arrays,
+    reduce,
+    run_forward,
+    saved,
+    value_of,
+)
 from .report import Report
 
 JACOBIAN = 4096  # entries up to which a Jacobian is kept
@@ -58,12 +66,7 @@ def check_input(
         moved = [*values[:argnum], changed, *values[argnum + 1 :]]
         return run_forward(card, moved, params).astype(np.float64).ravel()
 
-    made = Node(y, False, None, None)
-    made.record(
-        card,
-        tuple(Node(v, False, None, None) if isinstance(v, np.ndarray) else v for v in values),
-        params,
-    )
+    made = on_arrays(card, values, y, params)
 
     def pull(upstream: Array) -> Array:
         rule = card.rules[name]

@@ -13,7 +13,7 @@ from ..card import Op
 from ..check import check_input
 from ..domains import Cases, domain_of, samples
 from ..numeric import Verdict
-from ..pull import run_forward, saved, slope_of
+from ..pull import on_arrays, run_forward, saved, slope_of, value_of
 from ..store import GradStore
 from .sheet import call_in_words, called, given_in_words, leaves, smallest
 
@@ -141,7 +141,7 @@ def _evaluated(card: Op, operands: list[Array], params: Any, name: str) -> tuple
     """The value, and the slope by the rule of one input."""
     y = run_forward(card, operands, params).astype(np.float64)
     rule = card.rules[name]
-    values = saved(card, rule, operands, y, params)
+    values = saved(card, rule, on_arrays(card, operands, y, params), value_of)
     with np.errstate(all="ignore"):  # poles are drawn as what they are
         slope = slope_of(card, name, rule, np.ones_like(y), values)
     assert slope is not None
