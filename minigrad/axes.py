@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from .errors import ArgumentError, DtypeError, ShapeError
 Array = NDArray[Any]
 Shape = tuple[int, ...]
 Dim = int | tuple[int, ...] | None
+VIEW = 4096  # cells from which making a view takes less time than copying
 
 
 def axes_of(name: str, dim: Any, shape: Shape) -> tuple[int, ...]:
@@ -89,19 +91,34 @@ def number(name: str, word: str, value: Any, low: float = -np.inf) -> float:
 
 def kept(reduced: Array, dim: Dim, shape: Shape) -> Array:
     """A reduced array with its summed axes back as size 1, so that it broadcasts against x."""
+    if reduced.ndim == len(shape):
+        return reduced
     axes = axes_of("reduce", dim, shape)
-    return np.reshape(reduced, tuple(1 if n in axes else s for n, s in enumerate(shape)))
+    return reduced.reshape(tuple([1 if n in axes else s for n, s in enumerate(shape)]))
+
+
+def copied(g: Array, shape: Shape) -> Array:
+    """g copied to a shape that it broadcasts to: as a view, where that is not the slower way."""
+    if math.prod(shape) > VIEW:
+        return np.broadcast_to(g, shape)
+    copies = np.empty(shape, g.dtype)
+    copies[...] = g
+    return copies
 
 
 def count(dim: Dim, shape: Shape) -> int:
     """How many cells of x meet in one cell of the result."""
-    return int(np.prod([shape[a] for a in axes_of("reduce", dim, shape)], dtype=int))
+    return (
+        math.prod(shape)
+        if dim is None
+        else math.prod(shape[a] for a in axes_of("reduce", dim, shape))
+    )
 
 
 def total(x: Array, axes: tuple[int, ...] | None = None, keepdims: bool = False) -> Array:
     """The sum over axes in x's dtype; low precision is accumulated in float64."""
     wide = np.float64 if x.dtype.kind == "f" else None
-    y = np.sum(x, axis=axes, keepdims=keepdims, dtype=wide)
+    y = np.add.reduce(x, axis=axes, keepdims=keepdims, dtype=wide)
     return np.asarray(y.astype(x.dtype) if wide else y)
 
 

@@ -177,14 +177,16 @@ class Tensor(Node):
         gradient: the seed, of this tensor's shape; ones by default for size 1. Raises GraphError,
         ShapeError, DtypeError or RuleError, and then no `.grad` has changed.
         """
-        for leaf, g in gradients(self, gradient):
-            with np.errstate(all="ignore"):
+        found = gradients(self, gradient)
+        with np.errstate(all="ignore"):
+            for leaf, g in found:
                 leaf._grad = np.array(g) if leaf._grad is None else np.asarray(leaf._grad + g)
 
     def backward_into(self, store: GradStore, gradient: ArrayLike | Node | None = None) -> None:
         """As `backward`, but accumulate into `store`; touches no `.grad`."""
-        for leaf, g in gradients(self, gradient):
-            with np.errstate(all="ignore"):
+        found = gradients(self, gradient)
+        with np.errstate(all="ignore"):
+            for leaf, g in found:
                 store.add(leaf, np.array(g))
 
     def __repr__(self) -> str:

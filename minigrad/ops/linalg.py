@@ -34,12 +34,12 @@ def as_matrix(g: Array, a_shape: Shape, b_shape: Shape) -> Array:
 
 
 def pull_left(g: Array, a_shape: Shape, b: Array) -> Array:
-    grad = as_matrix(g, a_shape, b.shape) @ np.swapaxes(as_column(b), -1, -2)
+    grad = as_matrix(g, a_shape, b.shape) @ as_column(b).mT
     return grad[..., 0, :] if len(a_shape) == 1 else grad
 
 
 def pull_right(g: Array, a: Array, b_shape: Shape) -> Array:
-    grad = np.swapaxes(as_row(a), -1, -2) @ as_matrix(g, a.shape, b_shape)
+    grad = as_row(a).mT @ as_matrix(g, a.shape, b_shape)
     return grad[..., 0] if len(b_shape) == 1 else grad
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..axes import Array, Dim, Shape, axes_of, count, kept, total
+from ..axes import Array, Dim, Shape, axes_of, copied, count, kept, total
 from ..card import Kink
 from ..domains import Cases, Rng, Sample, distinct, real
 from ..errors import DomainError
@@ -43,7 +43,7 @@ def _with_zeros(rng: Rng, shape: Shape) -> Array:
     domain=_cases(real.draw),
     pulls={
         "x": (
-            lambda g, dim, x_shape: np.broadcast_to(kept(g, dim, x_shape), x_shape),
+            lambda g, dim, x_shape: copied(kept(g, dim, x_shape), x_shape),
             r"\bar y \text{ copied}",
         )
     },
@@ -59,7 +59,7 @@ def sum(x: Any, *, dim: Dim = None, keepdim: bool = False) -> Any:
     domain=_cases(real.draw),
     pulls={
         "x": (
-            lambda g, dim, x_shape: np.broadcast_to(
+            lambda g, dim, x_shape: copied(
                 kept(g, dim, x_shape) / np.float64(count(dim, x_shape)), x_shape
             ),
             r"\frac{1}{n} \bar y \text{ copied}",
@@ -70,7 +70,9 @@ def sum(x: Any, *, dim: Dim = None, keepdim: bool = False) -> Any:
 def mean(x: Any, *, dim: Dim = None, keepdim: bool = False) -> Any:
     """The mean over dim: NaN over nothing."""
     axes = axes_of("mean", dim, x.shape)
-    y = np.sum(x, axis=axes, keepdims=keepdim, dtype=np.float64) / np.float64(count(dim, x.shape))
+    y = np.add.reduce(x, axis=axes, keepdims=keepdim, dtype=np.float64) / np.float64(
+        count(dim, x.shape)
+    )
     return y.astype(x.dtype if x.dtype.kind == "f" else np.float64)
 
 
