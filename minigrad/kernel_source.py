@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import ast
 import inspect
+import math
 from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import Any
 
-_BUILT_IN = {"np", "select", "erf", "erfc", "logistic"}  # what every kernel can call
+_OURS = {"exp", "maximum", "minimum"}  # of NumPy's, those that the kernels bring along themselves
+_FUNCTIONS = {"select", "erf", "erfc", "logistic"} | _OURS  # what every kernel can call
 
 
 class NoKernel(Exception):
@@ -20,7 +22,7 @@ class NoKernel(Exception):
 
 
 def rule_source(fn: Callable[..., Any]) -> str:
-    """The rule as one expression, `1 - y * y`, read from its file. Raises NoKernel."""
+    """A function as one expression, `1 - y * y`, read from its file. Raises NoKernel."""
     code: CodeType = fn.__code__
     try:
         tree = ast.parse(inspect.getsource(inspect.getmodule(code) or fn))
@@ -32,9 +34,10 @@ def rule_source(fn: Callable[..., Any]) -> str:
             body: ast.expr = node.body
         elif isinstance(node, ast.FunctionDef) and node.name == code.co_name:
             statement = node.body[-1]
-            if node.lineno != code.co_firstlineno or not isinstance(statement, ast.Return):
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            if first != code.co_firstlineno or not isinstance(statement, ast.Return):
                 continue
-            if len(node.body) > 1 or statement.value is None:
+            if len(node.body) > 1 + _has_docstring(node) or statement.value is None:
                 raise NoKernel("it is more than one expression")
             body = statement.value
         else:
@@ -45,26 +48,52 @@ def rule_source(fn: Callable[..., Any]) -> str:
     raise NoKernel("its source cannot be found in its file")
 
 
+def _has_docstring(node: ast.FunctionDef) -> bool:
+    return ast.get_docstring(node, clean=False) is not None
+
+
+class _OwnFunctions(ast.NodeTransformer):
+    """`np.exp` becomes the `exp` of the kernel: a loop can take it for several cells at a time."""
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        numpy = isinstance(node.value, ast.Name) and node.value.id == "np"
+        return ast.Name(node.attr, ast.Load()) if numpy and node.attr in _OURS else node
+
+
+def _once(expression: str) -> tuple[str, str]:
+    """Calls that are written twice are made once: (`_c0 = logistic(x)`, the expression with it)."""
+    calls = [ast.unparse(n) for n in ast.walk(ast.parse(expression)) if isinstance(n, ast.Call)]
+    rows: list[str] = []
+    for call in sorted({c for c in calls if calls.count(c) > 1}, key=len):
+        name = f"_c{len(rows)}"
+        expression = expression.replace(call, name)
+        rows.append(f"{name} = {call}")
+    return "; ".join(rows), expression
+
+
 def _constants(fn: Callable[..., Any], expression: str) -> str:
     """Assignments for the numbers the expression takes from around it. Raises NoKernel."""
     names = {n.id for n in ast.walk(ast.parse(expression)) if isinstance(n, ast.Name)}
     outer = {**fn.__globals__, **inspect.getclosurevars(fn).nonlocals}
     rows = []
-    for name in sorted(names - set(fn.__code__.co_varnames) - _BUILT_IN):
-        if not isinstance(outer.get(name), (int, float)):
+    for name in sorted(names - set(fn.__code__.co_varnames) - _FUNCTIONS - {"np"}):
+        value = outer.get(name)
+        if getattr(value, "__module__", None) == f"{__package__}.kernels":  # by another name
+            rows.append(f"{name} = {value.__name__}\n")
+        elif isinstance(value, (int, float)):
+            rows.append(f'{name} = float("{float(value)!r}")\n')
+        else:
             raise NoKernel(f"it uses {name}, which is no number")
-        rows.append(f'{name} = float("{float(outer[name])!r}")\n')
     return "".join(rows)
 
 
-_TEMPLATE = '''"""Made by minigrad from one backward rule: {expression}"""
+_MATHS = '''"""Made by minigrad from one expression: {expression}"""
 
 from math import erf, erfc
 
 import numpy as np
 from numba import njit
 
-{constants}
 
 @njit
 def select(condition, chosen, other):
@@ -72,9 +101,60 @@ def select(condition, chosen, other):
 
 
 @njit
+def exp(x):
+    """2^k · e^r with |r| <= ln 2 / 2: no branch, so that a loop takes several cells at a time.
+
+    k comes out of the low bits of x / ln 2 + 1.5 · 2^52; e^r is its Taylor series, whose first left
+    out term is below 4e-18. At most 1 unit in the last place off (ln 2 in two parts: Cody 1980).
+    """
+    x = np.float64(x)
+    near = min(max(x, -746.0), 710.0)
+    shifted = near * 1.4426950408889634 + 6755399441055744.0
+    k = shifted - 6755399441055744.0
+    r = (near - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10
+    p = {taylor}
+    p = 1.0 + (r + r * r * p)
+    n = np.float64(shifted).view(np.int64) - np.int64(4843621399236968448)
+    half = n >> 1  # two factors, so that neither overflows where the result does not
+    low = np.int64((half + 1023) << 52).view(np.float64)
+    high = np.int64((n - half + 1023) << 52).view(np.float64)
+    return p * low * high if x == x else x
+
+
+@njit
+def minimum(a, b):
+    return (a if a < b else b) if a == a else a  # NaN stays NaN
+
+
+@njit
+def maximum(a, b):
+    return (a if a > b else b) if a == a else a
+
+
+@njit
 def logistic(x):
-    small = np.exp(-abs(x))
-    return (1 if x >= 0 else small) / (1 + small)
+    small = exp(-abs(x))
+    return (1.0 if x >= 0 else small) / (1.0 + small)
+
+
+{constants}
+'''
+
+# 1/2 + r (1/6 + r (1/24 + …)), up to r^13 / 13!
+_TAYLOR = (
+    "(" * 11
+    + "1 / 6227020800"
+    + "".join(f" * r + 1 / {math.factorial(n)})" for n in range(12, 1, -1))
+)
+
+_RULE = '''
+@njit(error_model="numpy", nogil=True, cache=True)
+def flat({arrays}, _out):
+    """_out += the contribution of every cell, one after the other in memory."""
+    for _i in range(_out.shape[0]):
+        {cells}
+        {once}
+        _out[_i] += {term}
 
 
 @njit(error_model="numpy", nogil=True, cache=True)
@@ -83,7 +163,8 @@ def accumulate({arrays}, _out):
     for _i in range(_out.shape[0]):
         for _j in range(_out.shape[1]):
             for _k in range(_out.shape[2]):
-{loads}
+                {loads}
+                {once}
                 _out[_i, _j, _k] += {term}
 
 
@@ -93,7 +174,8 @@ def reduce({arrays}, _total, _lost):
     for _i in range(_total.shape[0]):
         for _j in range(_total.shape[1]):
             for _k in range(_total.shape[2]):
-{loads}
+                {loads}
+                {once}
                 _term = np.float64({term})
                 _before = _total[_i, _j, _k]
                 _after = _before + _term
@@ -102,29 +184,67 @@ def reduce({arrays}, _total, _lost):
                 _total[_i, _j, _k] = _after
 '''
 
-_expressions: dict[CodeType, str | NoKernel] = {}  # a rule's text never changes, its numbers may
+_FORWARD = '''
+@njit(error_model="numpy", nogil=True, cache=True)
+def flat({arrays}, _out):
+    """_out = the value of every cell, one after the other in memory."""
+    for _i in range(_out.shape[0]):
+        {cells}
+        {once}
+        _out[_i] = {term}
+'''
+
+_expressions: dict[CodeType, str | NoKernel] = {}  # a text never changes, its numbers may
 
 
-def kernel_source(fn: Callable[..., Any], reads: Sequence[str], takes_g: bool) -> str:
-    """The text of the kernel generated for a rule. Raises NoKernel."""
+def _expression(fn: Callable[..., Any]) -> str:
     code = getattr(fn, "__code__", None)
     if code is None:
         raise NoKernel("it is no plain function")
     if code not in _expressions:
         try:
-            _expressions[code] = rule_source(fn)
+            tree = _OwnFunctions().visit(ast.parse(rule_source(fn), mode="eval"))
+            _expressions[code] = ast.unparse(tree)
         except NoKernel as reason:
             _expressions[code] = reason
-    expression = _expressions[code]
-    if isinstance(expression, NoKernel):
-        raise expression
-    if any(name.startswith("_") for name in reads):
+    found = _expressions[code]
+    if isinstance(found, NoKernel):
+        raise found
+    return found
+
+
+def _text(template: str, fn: Callable[..., Any], names: Sequence[str], term: str) -> str:
+    if any(name.startswith("_") for name in names):
         raise NoKernel("names that begin with _ are the kernel's own")
-    names = ["g", *reads]
-    return _TEMPLATE.format(
-        expression=expression,
-        constants=_constants(fn, expression),
-        arrays=", ".join(f"{name}_" for name in names),
-        loads="\n".join(f"{' ' * 16}{name} = {name}_[_i, _j, _k]" for name in names),
-        term=expression if takes_g else f"g * ({expression})",
+    expression = _expression(fn)
+    maths = _MATHS.format(
+        expression=expression, constants=_constants(fn, expression), taylor=_TAYLOR
     )
+    once, rest = _once(expression)
+    return maths + template.format(
+        arrays=", ".join(f"{name}_" for name in names),
+        cells="; ".join(f"{name} = {name}_[_i]" for name in names),
+        loads="; ".join(f"{name} = {name}_[_i, _j, _k]" for name in names),
+        once=once or "pass",
+        term=term.format(rest),
+    )
+
+
+def kernel_source(fn: Callable[..., Any], reads: Sequence[str], takes_g: bool) -> str:
+    """The text of the kernels generated for a rule. Raises NoKernel."""
+    return _text(_RULE, fn, ["g", *reads], "{}" if takes_g else "g * ({})")
+
+
+def forward_source(fn: Callable[..., Any], names: Sequence[str]) -> str:
+    """The text of the kernel generated for an elementwise forward. Raises NoKernel.
+
+    One ufunc alone is as fast in NumPy, so it gets no kernel.
+    """
+    steps = [n for n in ast.walk(ast.parse(_expression(fn))) if isinstance(n, _STEPS)]
+    ours = any(isinstance(n, ast.Call) and getattr(n.func, "id", "") in _FUNCTIONS for n in steps)
+    if len(steps) < 2 and not ours:
+        raise NoKernel("it is one step, which NumPy does as fast")
+    return _text(_FORWARD, fn, names, "{}")
+
+
+_STEPS = (ast.BinOp, ast.Call, ast.Compare, ast.UnaryOp)

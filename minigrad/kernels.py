@@ -20,6 +20,8 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -28,7 +30,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from .kernel_source import NoKernel, kernel_source
+from .kernel_source import NoKernel, forward_source, kernel_source
 from .paths import kernel_folder
 
 Array = NDArray[Any]
@@ -61,7 +63,7 @@ def logistic(x: Any) -> Any:
 
 
 _modules: dict[str, ModuleType] = {}  # generated text -> the kernels in it
-_refused: dict[tuple[str, str], str] = {}  # (text, dtypes) -> why Numba does not compile it
+_ready: dict[tuple[str, str, str], Any] = {}  # (text, kernel, dtypes) -> it, or why it is refused
 _compiling = threading.RLock()
 
 
@@ -83,35 +85,36 @@ def _load(text: str) -> ModuleType:
     return _modules[text]
 
 
-def compiled(
-    fn: Callable[..., Any], reads: Sequence[str], takes_g: bool, dtypes: Sequence[Any]
-) -> tuple[Any, Any]:
-    """The kernels `accumulate` and `reduce` of a rule, compiled once for g's and its reads' dtypes.
+def compiled(text: str, name: str, dtypes: Sequence[Any]) -> Any:
+    """One kernel of a generated text, compiled once for the dtypes of what it reads.
 
-    One signature takes every layout, and read-only arrays too. Raises NoKernel.
+    `flat` takes contiguous arrays; one signature of `accumulate` and `reduce` takes every layout,
+    and read-only arrays too. Raises NoKernel.
     """
+    key = text, name, ",".join(map(str, dtypes))
+    with _compiling:
+        if key not in _ready:
+            _ready[key] = _compile(getattr(_load(text), name), name == "flat", dtypes)
+        found = _ready[key]
+    if isinstance(found, NoKernel):
+        raise found
+    return found
+
+
+def _compile(kernel: Any, flat: bool, dtypes: Sequence[Any]) -> Any:
     from numba import from_dtype, types, void
     from numba.core.errors import NumbaError
 
-    text = kernel_source(fn, reads, takes_g)
-    with _compiling:
-        key = text, ",".join(map(str, dtypes))
-        if reason := _refused.get(key):
-            raise NoKernel(reason)
-        module = _load(text)
-        operands = [types.Array(from_dtype(d), _AXES, "A", readonly=True) for d in dtypes]
-        written = types.Array(from_dtype(dtypes[0]), _AXES, "A")
-        sums = types.Array(types.float64, _AXES, "A")
-        known = [list(s.args[:-1]) for s in module.accumulate.nopython_signatures]
-        if operands not in known:
-            try:
-                module.accumulate.compile(void(*operands, written))
-                module.reduce.compile(void(*operands, sums, sums))
-            except NumbaError as problem:
-                reason = f"Numba does not compile it: {str(problem).splitlines()[0]}"
-                _refused[key] = reason
-                raise NoKernel(reason) from problem
-        return module.accumulate, module.reduce
+    axes, layout = (1, "C") if flat else (_AXES, "A")
+    operands = [types.Array(from_dtype(d), axes, layout, readonly=True) for d in dtypes]
+    written = [types.Array(from_dtype(dtypes[0]), axes, layout)]
+    if kernel.__name__ == "reduce":
+        written = [types.Array(types.float64, axes, layout)] * 2
+    try:
+        kernel.compile(void(*operands, *written))
+    except NumbaError as problem:
+        return NoKernel(f"Numba does not compile it: {str(problem).splitlines()[0]}")
+    return kernel
 
 
 # --- running it -----------------------------------------------------------------------------------
@@ -149,6 +152,10 @@ def _spread(array: Array, shape: tuple[int, ...]) -> Array:
     return as_strided(full, shape, strides)
 
 
+def _off(size: int) -> bool:
+    return size < LARGE or os.environ.get("MINIGRAD_JIT") == "0"
+
+
 def fused(
     fn: Callable[..., Any],
     reads: Sequence[str],
@@ -163,30 +170,45 @@ def fused(
     reads, arrays of g's dtype, masks or numbers, each broadcasting to g's shape. The array to add
     into is C-contiguous, of `shape` and g's dtype.
     """
-    if g.size < LARGE or os.environ.get("MINIGRAD_JIT") == "0" or g.dtype not in ("f4", "f8"):
+    if _off(g.size) or g.dtype not in ("f4", "f8"):
         return None
     if not all(isinstance(v, (np.ndarray, numbers.Real)) for v in values):
         return None
     arrays = [g, *(v if isinstance(v, np.ndarray) else np.asarray(v, g.dtype) for v in values)]
     if any(a.dtype not in (g.dtype, np.bool_) for a in arrays):
         return None
-    operands = [np.broadcast_to(a, g.shape) for a in arrays]
+    dtypes = [a.dtype for a in arrays]
     try:
-        accumulate, reduce = compiled(fn, reads, takes_g, [a.dtype for a in arrays])
+        text = kernel_source(fn, reads, takes_g)
+        if shape != g.shape:
+            return _reducing(compiled(text, "reduce", dtypes), arrays, shape)
+        if all(a.shape == shape and a.flags.c_contiguous for a in arrays):
+            flat = compiled(text, "flat", dtypes)
+            return partial(_in_chunks, flat, [a.reshape(-1) for a in arrays])
+        return _adding(compiled(text, "accumulate", dtypes), arrays)
     except NoKernel:
         return None
 
-    if shape == g.shape:
-        if _merged([*operands, np.empty(shape, g.dtype)], g.shape) is None:
-            return None
 
-        def add(into: Array) -> None:
-            accumulate(*(_merged([*operands, into], g.shape) or ()))
+def _adding(accumulate: Any, arrays: list[Array]) -> Callable[[Array], None] | None:
+    shape = arrays[0].shape
+    operands = [np.broadcast_to(a, shape) for a in arrays]
+    if _merged([*operands, np.empty(shape, arrays[0].dtype)], shape) is None:
+        return None
 
-        return add
+    def add(into: Array) -> None:
+        accumulate(*(_merged([*operands, into], shape) or ()))
 
+    return add
+
+
+def _reducing(
+    reduce: Any, arrays: list[Array], shape: tuple[int, ...]
+) -> Callable[[Array], None] | None:
+    whole = arrays[0].shape
     sums = [np.zeros(shape), np.zeros(shape)]  # total, and the rounding it lost
-    work = _merged([*operands, *(_spread(s, g.shape) for s in sums)], g.shape)
+    spread = [_spread(s, whole) for s in sums]
+    work = _merged([*(np.broadcast_to(a, whole) for a in arrays), *spread], whole)
     if work is None:
         return None
 
@@ -198,10 +220,62 @@ def fused(
     return add_sums
 
 
+def forward(fn: Callable[..., Any], names: Sequence[str], values: Sequence[Any]) -> Array | None:
+    """The value of a large elementwise op in one pass, without temporaries; or None.
+
+    fn: the op's forward, one expression. values: contiguous arrays of one shape and dtype, float32
+    or float64.
+    """
+    first = values[0]
+    if not isinstance(first, np.ndarray) or _off(first.size) or first.dtype not in ("f4", "f8"):
+        return None
+    for v in values:
+        alike = isinstance(v, np.ndarray) and v.shape == first.shape and v.dtype == first.dtype
+        if not (alike and v.flags.c_contiguous):
+            return None
+    try:
+        flat = compiled(forward_source(fn, names), "flat", [first.dtype] * len(values))
+    except NoKernel:
+        return None
+    y = np.empty(first.shape, first.dtype)
+    _in_chunks(flat, [v.reshape(-1) for v in values], y)
+    return y
+
+
+# --- threads --------------------------------------------------------------------------------------
+
+THREADS = max(1, min(2, os.cpu_count() or 1, int(os.environ.get("MINIGRAD_THREADS") or 2)))
+CHUNK = 2**16  # cells: so large that waking a thread pays, so small that caches hold it
+
+_pool: ThreadPoolExecutor | None = None
+
+
+def _in_chunks(kernel: Any, arrays: list[Array], into: Array) -> None:
+    """Run a flat kernel, which releases the lock of Python, over chunks of the arrays.
+
+    Every cell is worked out on its own, so the bits do not depend on the number of threads.
+    """
+    global _pool
+    out = into.reshape(-1)
+    if THREADS < 2 or out.size < 2 * CHUNK:
+        kernel(*arrays, out)
+        return
+    with _compiling:
+        _pool = _pool or ThreadPoolExecutor(THREADS, "minigrad")
+    half = out.size // THREADS // CHUNK * CHUNK or CHUNK
+    cuts = [*(n * half for n in range(THREADS)), out.size]
+    parts = [slice(a, b) for a, b in zip(cuts, cuts[1:], strict=False)]
+    waiting = [_pool.submit(kernel, *(a[p] for a in arrays), out[p]) for p in parts[1:]]
+    kernel(*(a[parts[0]] for a in arrays), out[parts[0]])
+    for part in waiting:
+        part.result()
+
+
 def why_not(fn: Callable[..., Any], reads: Sequence[str], takes_g: bool) -> str | None:
     """Why a rule has no kernel, in a few words; None if it has one. Compiles it."""
     try:
-        compiled(fn, reads, takes_g, [np.dtype(np.float64)] * (1 + len(reads)))
+        text = kernel_source(fn, reads, takes_g)
+        compiled(text, "accumulate", [np.dtype(np.float64)] * (1 + len(reads)))
     except NoKernel as reason:
         return str(reason)
     return None
