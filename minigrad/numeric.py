@@ -122,6 +122,7 @@ class _Search:
         self.left, self.right = np.full(rows, np.nan), np.full(rows, np.nan)
         self.jump, self.growth = np.full(rows, np.nan), np.full(rows, 1.0)  # from step to step
         self.previous: _Probe | None = None
+        self.surprised = False  # by the last step: the next one must tell who was right
 
     def take(self, probe: _Probe) -> None:
         """Keep what is better; where two steps contradict each other, trust both less."""
@@ -131,10 +132,13 @@ class _Search:
                 apart = np.abs(probe.value - self.previous.value)
                 surprise = (apart > error + self.previous.error) & ~jumps
             surprise &= ~self.previous.jumps(self.tolerance)
+            self.surprised = bool(surprise.any())
             error = np.where(surprise, 3 * apart, error)
             noise = 3 * apart / FACTOR  # what the larger step, too, must have had of it
             self.error = np.where(surprise, np.maximum(self.error, noise), self.error)
-        better = probe.finite & ~jumps & (error < self.error)
+        with np.errstate(all="ignore"):  # a step too small to see the jump that was seen before
+            blind = 20 * probe.rounding > self.jump
+        better = probe.finite & ~jumps & ~blind & (error < self.error)
         self.value = np.where(better, probe.value, self.value)
         self.error = np.where(better, error, self.error)
         sharp = jumps & (probe.rounding < 1e-4 * probe.jump)
@@ -197,7 +201,7 @@ def slopes(
         h = h * FACTOR if grow else h / FACTOR
         search.take(tried := probe(h))
         worse = tried.finite.all() and (tried.rounding > tried.truncation).all()
-        if worse and not grow and not kinked.any():
+        if worse and not grow and not kinked.any() and not search.surprised:
             break
     if not search.good() and 0 < size < FIRST:
         search.previous = None

@@ -72,6 +72,10 @@ def run_forward(card: Op, values: Sequence[Any], params: Any) -> Array:
                 y = card.forward(*lent, **params)
     except MinigradError:
         raise
+    except TypeError as problem:
+        kinds = ", ".join(str(v.dtype) for v in values if isinstance(v, np.ndarray))
+        said = " ".join(str(problem).split())
+        raise DtypeError(f"{card.name}: it cannot be used on {kinds}: {said}") from problem
     except Exception as problem:
         raise ShapeError(_complaint(card, values, problem)) from problem
     y = _array(y)

@@ -233,7 +233,8 @@ def array_of(values: Any, dtype: DTypeLike | None, who: str, whole: bool = False
     try:
         array = np.array(values, dtype=dtype, order="C")
     except (ValueError, TypeError) as problem:
-        raise DtypeError(f"{who}: the values are no array of numbers: {problem}") from problem
+        said = " ".join(str(problem).split())
+        raise DtypeError(f"{who}: the values are no array of numbers: {said}") from problem
     if array.dtype.kind not in "fiub":
         raise DtypeError(f"{who}: the values must be real numbers, not {array.dtype}")
     if array.dtype.itemsize > 8 or not array.dtype.isnative:

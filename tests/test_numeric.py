@@ -221,3 +221,31 @@ def test_a_wrong_softmax_is_caught_though_the_gradient_of_its_sum_is_right(pull,
     if fine:
         found = mg.grad(mg.sum(softmax(x) * np.array([1.0, 2.0, 3.0])), [x])[0]
         np.testing.assert_allclose(found, [-2 / 9, -1 / 9, 1 / 3])
+
+
+CORNERED = {
+    "relu": lambda x: mg.relu(x + 1.0),
+    "abs": lambda x: mg.abs(x + 1.0),
+    "leaky_relu": lambda x: mg.leaky_relu(x + 1.0, 0.3),
+    "clamp": lambda x: mg.clamp(x, -1.0, 1.0),
+}
+
+
+@pytest.mark.parametrize("name", CORNERED)
+@pytest.mark.parametrize("side", [-1, 1])
+def test_a_right_op_is_not_blamed_however_near_its_corner(name: str, side: int) -> None:
+    for distance in 10.0 ** np.linspace(-9, -1, 25):
+        x = mg.tensor([-1 + side * distance], requires_grad=True)
+        verdicts = {str(c.verdict) for c in mg.record(CORNERED[name](x), np.ones(1)).checks}
+        assert verdicts <= {"agrees", "kink"}, distance
+
+
+@pytest.mark.parametrize("distance", [1e-2, 3e-4, 1e-5])
+def test_a_wrong_op_is_blamed_however_near_its_corner(distance: float) -> None:
+    @mg.elementwise(tex="", partials={"x": (lambda x: np.where(x > 0, 1.0, 0.1), "")})
+    def almost_relu(x):
+        return np.maximum(x, 0)
+
+    x = mg.tensor([-distance, 1.0], requires_grad=True)
+    check = mg.record(almost_relu(x), np.ones(2)).checks[0]
+    assert check.verdict == "differs"

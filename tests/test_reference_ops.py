@@ -132,8 +132,8 @@ CASES = [
         RELU,
         "leaky_relu'(0) is the slope",
         lambda x: x.leaky_relu(0.125),
-        ([0.0],),
-        ([0.125],),
+        ([-2, 0, 3],),
+        ([0.125, 0.125, 1],),
     ),
     case(
         RELU,
