@@ -13,6 +13,7 @@ from .errors import ArgumentError, DtypeError, ShapeError
 Array = NDArray[Any]
 Shape = tuple[int, ...]
 Dim = int | tuple[int, ...] | None
+add_up: Any = np.add.reduce  # np.sum without what np.sum does before; untyped in its stubs
 VIEW = 4096  # cells from which making a view takes less time than copying
 
 
@@ -118,7 +119,7 @@ def count(dim: Dim, shape: Shape) -> int:
 def total(x: Array, axes: tuple[int, ...] | None = None, keepdims: bool = False) -> Array:
     """The sum over axes in x's dtype; low precision is accumulated in float64."""
     wide = np.float64 if x.dtype.kind == "f" else None
-    y = np.add.reduce(x, axis=axes, keepdims=keepdims, dtype=wide)
+    y = add_up(x, axis=axes, keepdims=keepdims, dtype=wide)
     return np.asarray(y.astype(x.dtype) if wide else y)
 
 

@@ -78,7 +78,7 @@ def _constants(fn: Callable[..., Any], expression: str) -> str:
     rows = []
     for name in sorted(names - set(fn.__code__.co_varnames) - _FUNCTIONS - {"np"}):
         value = outer.get(name)
-        if getattr(value, "__module__", None) == f"{__package__}.kernels":  # by another name
+        if callable(value) and value.__module__ == f"{__package__}.kernels":  # by another name
             rows.append(f"{name} = {value.__name__}\n")
         elif isinstance(value, (int, float)):
             rows.append(f'{name} = float("{float(value)!r}")\n')

@@ -106,12 +106,15 @@ def _compile(kernel: Any, flat: bool, dtypes: Sequence[Any]) -> Any:
     from numba.core.errors import NumbaError
 
     axes, layout = (1, "C") if flat else (_AXES, "A")
-    operands = [types.Array(from_dtype(d), axes, layout, readonly=True) for d in dtypes]
-    written = [types.Array(from_dtype(dtypes[0]), axes, layout)]
+    array: Any = types.Array
+    operands = [array(from_dtype(d), axes, layout, readonly=True) for d in dtypes]
+    written = [array(from_dtype(dtypes[0]), axes, layout)]
     if kernel.__name__ == "reduce":
-        written = [types.Array(types.float64, axes, layout)] * 2
+        written = [array(types.float64, axes, layout)] * 2
     try:
+        kernel.disable_compile(False)
         kernel.compile(void(*operands, *written))
+        kernel.disable_compile()  # this signature takes every layout: no other is compiled
     except NumbaError as problem:
         return NoKernel(f"Numba does not compile it: {str(problem).splitlines()[0]}")
     return kernel
@@ -265,7 +268,8 @@ def _in_chunks(kernel: Any, arrays: list[Array], into: Array) -> None:
     half = out.size // THREADS // CHUNK * CHUNK or CHUNK
     cuts = [*(n * half for n in range(THREADS)), out.size]
     parts = [slice(a, b) for a, b in zip(cuts, cuts[1:], strict=False)]
-    waiting = [_pool.submit(kernel, *(a[p] for a in arrays), out[p]) for p in parts[1:]]
+    work = [(*(a[p] for a in arrays), out[p]) for p in parts[1:]]
+    waiting = [_pool.submit(partial(kernel, *given)) for given in work]
     kernel(*(a[parts[0]] for a in arrays), out[parts[0]])
     for part in waiting:
         part.result()

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..axes import Array, Dim, Shape, axes_of, copied, count, kept, total
+from ..axes import Array, Dim, Shape, add_up, axes_of, copied, count, kept, total
 from ..card import Kink
 from ..domains import Cases, Rng, Sample, distinct, real
 from ..errors import DomainError
@@ -70,9 +70,8 @@ def sum(x: Any, *, dim: Dim = None, keepdim: bool = False) -> Any:
 def mean(x: Any, *, dim: Dim = None, keepdim: bool = False) -> Any:
     """The mean over dim: NaN over nothing."""
     axes = axes_of("mean", dim, x.shape)
-    y = np.add.reduce(x, axis=axes, keepdims=keepdim, dtype=np.float64) / np.float64(
-        count(dim, x.shape)
-    )
+    y = add_up(x, axis=axes, keepdims=keepdim, dtype=np.float64)
+    y = np.asarray(y / np.float64(count(dim, x.shape)))
     return y.astype(x.dtype if x.dtype.kind == "f" else np.float64)
 
 
