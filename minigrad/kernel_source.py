@@ -10,6 +10,7 @@ import ast
 import inspect
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from types import CodeType
 from typing import Any
 
@@ -213,7 +214,29 @@ def _expression(fn: Callable[..., Any]) -> str:
     return found
 
 
+_texts: dict[Any, str] = {}  # by all that a text depends on
+
+
 def _text(template: str, fn: Callable[..., Any], names: Sequence[str], term: str) -> str:
+    key = template, getattr(fn, "__code__", fn), tuple(names), term, _numbers(fn)
+    if key not in _texts:
+        _texts[key] = _written(template, fn, names, term)
+    return _texts[key]
+
+
+def _numbers(fn: Callable[..., Any]) -> tuple[tuple[str, float], ...]:
+    """The numbers around a function as they are now: when one changes, so does the text."""
+    code = getattr(fn, "__code__", None)
+    if code is None:
+        return ()
+    around = {name: fn.__globals__.get(name) for name in code.co_names}
+    for name, cell in zip(code.co_freevars, fn.__closure__ or (), strict=True):
+        with suppress(ValueError):  # not set yet
+            around[name] = cell.cell_contents
+    return tuple((n, v) for n, v in around.items() if isinstance(v, (int, float)))
+
+
+def _written(template: str, fn: Callable[..., Any], names: Sequence[str], term: str) -> str:
     if any(name.startswith("_") for name in names):
         raise NoKernel("names that begin with _ are the kernel's own")
     expression = _expression(fn)

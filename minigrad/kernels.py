@@ -35,6 +35,7 @@ from .paths import kernel_folder
 
 Array = NDArray[Any]
 LARGE = 2**20  # cells from which a loop beats NumPy; measured by benchmarks/crossover.py
+FLAT = 2**16  # the same where all arrays are contiguous and of one shape
 _AXES = 3  # adjacent axes are merged first; what still has more runs in NumPy
 
 
@@ -155,8 +156,9 @@ def _spread(array: Array, shape: tuple[int, ...]) -> Array:
     return as_strided(full, shape, strides)
 
 
-def _off(size: int) -> bool:
-    return size < LARGE or os.environ.get("MINIGRAD_JIT") == "0"
+def small(size: int) -> bool:
+    """Whether no loop pays for arrays of so many cells, or loops are switched off."""
+    return size < min(FLAT, LARGE) or os.environ.get("MINIGRAD_JIT") == "0"
 
 
 def fused(
@@ -173,7 +175,7 @@ def fused(
     reads, arrays of g's dtype, masks or numbers, each broadcasting to g's shape. The array to add
     into is C-contiguous, of `shape` and g's dtype.
     """
-    if _off(g.size) or g.dtype not in ("f4", "f8"):
+    if small(g.size) or g.dtype not in ("f4", "f8"):
         return None
     if not all(isinstance(v, (np.ndarray, numbers.Real)) for v in values):
         return None
@@ -183,11 +185,13 @@ def fused(
     dtypes = [a.dtype for a in arrays]
     try:
         text = kernel_source(fn, reads, takes_g)
-        if shape != g.shape:
-            return _reducing(compiled(text, "reduce", dtypes), arrays, shape)
         if all(a.shape == shape and a.flags.c_contiguous for a in arrays):
             flat = compiled(text, "flat", dtypes)
             return partial(_in_chunks, flat, [a.reshape(-1) for a in arrays])
+        if g.size < LARGE:
+            return None
+        if shape != g.shape:
+            return _reducing(compiled(text, "reduce", dtypes), arrays, shape)
         return _adding(compiled(text, "accumulate", dtypes), arrays)
     except NoKernel:
         return None
@@ -230,7 +234,7 @@ def forward(fn: Callable[..., Any], names: Sequence[str], values: Sequence[Any])
     or float64.
     """
     first = values[0]
-    if not isinstance(first, np.ndarray) or _off(first.size) or first.dtype not in ("f4", "f8"):
+    if not isinstance(first, np.ndarray) or small(first.size) or first.dtype not in ("f4", "f8"):
         return None
     for v in values:
         alike = isinstance(v, np.ndarray) and v.shape == first.shape and v.dtype == first.dtype

@@ -225,8 +225,9 @@ class Pull:
 
     def kernel(self) -> Callable[[Array], None] | None:
         """The compiled pass that adds the gradient into an array; None where NumPy does it."""
-        small = not self.card.elementwise or self.g.size < kernels.LARGE
-        if small or self.operand._dtype != self.g.dtype:
+        if not self.card.elementwise or kernels.small(self.g.size):
+            return None
+        if self.operand._dtype != self.g.dtype:
             return None
         rule = self.rule
         return kernels.fused(rule.fn, rule.reads, rule.takes_g, self.g, self.values, self.shape)
