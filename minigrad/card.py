@@ -21,6 +21,7 @@ from .errors import ArgumentError
 
 Values = Mapping[str, Any]
 Call = tuple[tuple[Any, ...], dict[str, Any]]  # operands and parameters
+NOTHING: dict[str, Any] = {}  # the parameters of an op without any
 required: Any = inspect.Parameter.empty  # the default of a parameter that must be given
 registry: dict[str, Op] = {}  # our own ops by name; a user's op is never entered
 
@@ -141,6 +142,11 @@ class Op:
         call.__signature__ = self.signature  # type: ignore[attr-defined]
         return call
 
+    @cached_property
+    def plain(self) -> bool:
+        """True if a call is just the operands: no parameters, none left out, a fixed number."""
+        return not (self.params or self.defaults or self.variadic)
+
     @property
     def signature(self) -> inspect.Signature:
         """How the op is called: operands and parameters in PyTorch's order, with defaults."""
@@ -225,8 +231,8 @@ class Op:
         What comes last may be spread: `reshape(x, 2, 3)`, `einsum("ij,j->i", a, b)`. Raises
         ArgumentError.
         """
-        if len(args) == len(self.order) == len(self.inputs) and not kwargs and not self.variadic:
-            return args, {}
+        if self.plain and len(args) == len(self.inputs) and not kwargs:
+            return args, NOTHING
         spread = len(self.params) == 1 if self.order[-1] in self.params else self.variadic
         if spread and len(args) > len(self.order):
             last = len(self.order) - 1

@@ -24,7 +24,8 @@ OPERANDS = (Node, float, int, np.ndarray, numbers.Real, np.bool_, list, tuple)
 
 def _apply(card: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     operands, params = card.bind(args, kwargs)
-    card = card.taking(len(operands))
+    if card.variadic:
+        card = card.taking(len(operands))
     inputs: list[Node | float] = []
     values: list[Any] = []
     tracked = False

@@ -66,7 +66,9 @@ def run_forward(card: Op, values: Sequence[Any], params: Any) -> Array:
     """The op's result. Raises ShapeError or DtypeError for operands it cannot take."""
     lent = values if card.ours else [lend(card, value) for value in values]
     try:
-        y = kernels.forward(card.forward, card.inputs, values) if _loops(card, params) else None
+        y = None
+        if card.elementwise and card.plain and card.ours:
+            y = kernels.forward(card.forward, card.inputs, values)
         if y is None:
             with np.errstate(all="ignore"):
                 y = card.forward(*lent, **params)
@@ -82,11 +84,6 @@ def run_forward(card: Op, values: Sequence[Any], params: Any) -> Array:
     if y.dtype.kind not in "fiub":
         raise DtypeError(f"{card.name}: the forward returned {y.dtype}, not real numbers")
     return y if card.ours else y.copy()  # a stranger may write into its array again
-
-
-def _loops(card: Op, params: Any) -> bool:
-    """Whether the forward may run in a compiled loop."""
-    return card.elementwise and card.ours and not params
 
 
 def _complaint(card: Op, values: Sequence[Any], problem: Exception) -> str:
