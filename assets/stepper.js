@@ -709,7 +709,14 @@ export function mount(host, payload, { step = 0, onStep } = {}) {
   }
 
   const focus = () => root.focus({ preventScroll: true });
-  return { destroy, go, focus, updateTheme: theme.update, get step() { return current; } };
+  return {
+    destroy,
+    go,
+    focus,
+    updateTheme: theme.update,
+    get step() { return current; },
+    get first() { return [...mounted][0]?.root === root; },
+  };
 }
 
 // --- keys: one document listener for all steppers of the page ---------------------------------------------------
@@ -762,6 +769,20 @@ function writeStepToAddress(step) {
   history.replaceState(history.state, "", address);
 }
 
+/**
+ * The server clears the step when a case is chosen, and may do so after the stepper was drawn: an address that goes on
+ * saying another step is put right. With several steppers on a page the first one speaks.
+ */
+function keepAddress(app) {
+  let wrong = 0;
+  return setInterval(() => {
+    if (!app.stepper.first) return;
+    const said = Number(new URL(location.href).searchParams.get("step") ?? 1);
+    wrong = said - 1 === app.stepper.step ? 0 : wrong + 1;
+    if (wrong > 1) writeStepToAddress(app.stepper.step);
+  }, 300);
+}
+
 const apps = new WeakMap(); // Streamlit's parent element → what is mounted in it
 
 /**
@@ -788,12 +809,12 @@ function renderInStreamlit({ data, parentElement }) {
     app.stepper = mount(parentElement, data.payload, { step, onStep });
     if (!known && !focusedElement()?.matches(FIELDS)) app.stepper.focus(); // so that → steps at once
   }
-  // A stepper that was kept tells the address where it stands: choosing its case again had cleared the step.
-  if (known && data.url && app.stepper.step > 0) writeStepToAddress(app.stepper.step);
+  if (!known && data.url) app.keeper = keepAddress(app);
   const call = Symbol("latest call");
   apps.set(parentElement, Object.assign(app, { text, asked: data.step, written, call }));
   return () => {
     if (app.call !== call) return; // a later call took the stepper over
+    clearInterval(app.keeper);
     app.stepper.destroy();
     apps.delete(parentElement);
   };
