@@ -75,7 +75,9 @@ def test_a_rule_and_a_forward_that_reuse_their_buffers_do_no_harm() -> None:
 
 
 @pytest.mark.parametrize(
-    "result", [None, [1.0, None], 1j, ["1", "2"], np.timedelta64(1), lambda: 1], ids=repr
+    "result",
+    [None, [1.0, None], 1j, ["1", "2"], np.timedelta64(1), lambda: 1],
+    ids=["none", "none in a list", "complex", "texts", "a time", "a function"],
 )
 def test_a_rule_that_returns_no_real_numbers_is_one_sentence(result) -> None:
     @mg.op(tex="y", pulls={"x": (lambda g, x: result, "?")})
