@@ -272,7 +272,7 @@ class Op:
                 raise ArgumentError(f"{self.name}: the parameter {name} is missing")
             try:
                 params[name] = self.converts.get(name, _kept)(value)
-            except (TypeError, ValueError) as problem:
+            except Exception as problem:  # whatever a stranger's conversion does
                 raise ArgumentError(f"{self.name}: the parameter {name}: {problem}") from problem
         return params
 
@@ -286,4 +286,6 @@ def _kept(value: Any) -> Any:
     """A parameter that nobody else can change any more."""
     if isinstance(value, (list, tuple)):
         return tuple(_kept(v) for v in value)
+    if isinstance(value, dict):
+        return {key: _kept(v) for key, v in value.items()}
     return value.copy() if isinstance(value, np.ndarray) else value

@@ -17,7 +17,10 @@ from __future__ import annotations
 
 
 class MinigradError(Exception):
-    """The root of the tree above."""
+    """The root of the tree above; what it says is one line, whatever was quoted in it."""
+
+    def __init__(self, sentence: object = "") -> None:
+        super().__init__(" ".join(str(sentence).split()))
 
 
 class ShapeError(MinigradError, ValueError):

@@ -22,7 +22,8 @@ def index_of(name: str, index: Any, size: int, dim: int) -> Array:
     array = np.asarray(index)
     if not array.size:
         return array.astype(np.intp)
-    if array.dtype.kind not in "iu":
+    huge = array.dtype == object and all(map(is_whole, array.ravel()))  # beyond 64 bits
+    if array.dtype.kind not in "iu" and not huge:
         raise DtypeError(f"{name}: an index must hold whole numbers, not {array.dtype}")
     low, high = int(array.min()), int(array.max())
     if low < -size or high >= size:

@@ -120,15 +120,17 @@ def _declare(
     names = _names(name, forward, facts["elementwise"])
     everything = (*names["inputs"], *names["params"])
     _refuse_domain(name, facts["domain"], everything)
-    if call and sorted(call) != sorted(everything):
+    if call and sorted(map(str, _several(call))) != sorted(everything):
         raise CardError(f"{name}: call= must name {', '.join(everything)}, each once")
-    told = (Kink(kinks),) if isinstance(kinks, str) and kinks else kinks
+    for word in facts["converts"]:
+        if word not in names["params"]:
+            raise CardError(f"{name}: converts names {word}, which is no parameter of the op")
     card = Op(
         name,
         forward,
         rules=_rules(name, pulls, names, facts["elementwise"]),
         order=call or everything,
-        kinks=(told,) if isinstance(told, Kink) else tuple(k for k in told if isinstance(k, Kink)),
+        kinks=_kinks(name, kinks, everything),
         ours=(forward.__module__ or "").startswith("minigrad.ops."),
         **names,
         **facts,
@@ -136,6 +138,22 @@ def _declare(
     if card.ours:
         registry[name] = card
     return card.function
+
+
+def _several(given: Any) -> list[Any]:
+    return list(given) if isinstance(given, (tuple, list)) else [given]
+
+
+def _kinks(name: str, kinks: Any, names: tuple[str, ...]) -> tuple[Kink, ...]:
+    """The conventions, each as a Kink; words alone have no case."""
+    found = tuple(Kink(k) if isinstance(k, str) else k for k in _several(kinks) if k != "")
+    for kink in found:
+        if not isinstance(kink, Kink):
+            raise CardError(f"{name}: a kink is told in words or as a Kink, not as {kink!r}")
+        for word in (*kink.at, *kink.slopes):
+            if word not in names:
+                raise CardError(f"{name}: a kink names {word}, which the op does not have")
+    return found
 
 
 def _names(name: str, forward: Callable[..., Any], elementwise: bool) -> dict[str, Any]:
@@ -222,7 +240,14 @@ def _rule(
         raise CardError(
             f"{name}, input {targets[0]}: name what it reads: lambda x: {fn.__name__}(x)"
         )
-    parameters = inspect.signature(fn).parameters.values()
+    if not callable(fn):
+        raise CardError(f"{name}, input {targets[0]}: a rule is a function, not {fn!r}")
+    try:
+        parameters = inspect.signature(fn).parameters.values()
+    except (TypeError, ValueError) as problem:
+        raise CardError(
+            f"{name}, input {targets[0]}: the parameters of {fn!r} cannot be read"
+        ) from problem
     for p in parameters:
         if p.default is not p.empty or p.kind is not p.POSITIONAL_OR_KEYWORD:
             raise CardError(

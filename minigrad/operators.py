@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any
 
@@ -19,6 +19,7 @@ from .graph import Node
 from .pull import run_forward
 from .tensor import Tensor, array_of, caller, recording
 
+NUMBERS = (numbers.Real, np.bool_)
 OPERANDS = (Node, float, int, np.ndarray, numbers.Real, np.bool_, list, tuple)
 
 
@@ -31,7 +32,7 @@ def _apply(card: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     tracked = False
     for place, operand in enumerate(operands):
         if not isinstance(operand, Node):
-            operand = _operand(card, card.inputs[place], operand)
+            operand = _operand(card, card.inputs[place], operand, operands)
         if isinstance(operand, Node):
             tracked = tracked or operand._tracked
             values.append(operand._value)
@@ -51,11 +52,11 @@ def _apply(card: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     return result
 
 
-def _operand(card: Op, name: str, operand: Any) -> Node | float:
-    """A plain number, where the op may have one without a node, else a constant."""
+def _operand(card: Op, name: str, operand: Any, operands: tuple[Any, ...]) -> Node | float:
+    """A plain number, where the op may have one beside an array, else a constant."""
     if name not in card.rules:  # an index or a mask, called what the card calls it
         return Tensor(array_of(operand, None, card.name, whole=True), False, name, None)
-    number = isinstance(operand, (numbers.Real, np.bool_))
+    number = isinstance(operand, NUMBERS) and not all(isinstance(o, NUMBERS) for o in operands)
     if number and ((card.elementwise and len(card.inputs) > 1) or name in card.defaults):
         plain: Any = operand.item() if isinstance(operand, np.generic) else operand
         return plain if isinstance(plain, (int, float)) else float(plain)
@@ -70,6 +71,7 @@ def split(x: Tensor, size: int | list[int] | tuple[int, ...], dim: int = 0) -> t
 
     Every piece is a `narrow`, so each op still has one result. Raises ShapeError.
     """
+    x = x if isinstance(x, Tensor) else Tensor(array_of(x, None, "split"), False, None, None)
     whole = x.shape[axis_of("split", dim, x.shape)]
     if isinstance(size, (list, tuple)):
         sizes = list(sizes_of("split", size))
@@ -132,11 +134,11 @@ def _comparison(compare: Callable[[Any, Any], Any], name: str) -> Callable[..., 
     def operate(self: Tensor, other: Any) -> Any:
         if not isinstance(other, OPERANDS):
             return NotImplemented
-        given: Any = other._value if isinstance(other, Node) else other
+        given: Any = other._value if isinstance(other, Node) else array_of(other, None, name)
         try:
             answer = compare(self._value, given)
         except ValueError as problem:
-            shapes = f"{self.shape} and {np.shape(given)}"
+            shapes = f"{self.shape} and {given.shape}"
             raise ShapeError(f"{name}: the shapes {shapes} do not meet") from problem
         result = Tensor(np.asarray(answer), False, None, caller())
         result.origin = ("constant", name)
@@ -162,6 +164,14 @@ def _getitem(self: Tensor, key: Any) -> Any:
 
 
 setattr(Tensor, "__getitem__", _getitem)  # noqa: B010
+
+
+def _rows(self: Tensor) -> Iterator[Any]:
+    """The tensor row by row. Raises ShapeError for a scalar."""
+    return (_getitem(self, n) for n in range(len(self)))
+
+
+setattr(Tensor, "__iter__", _rows)  # noqa: B010
 
 
 def _transposed(self: Tensor) -> Any:

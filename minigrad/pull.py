@@ -71,7 +71,10 @@ def run_forward(card: Op, values: Sequence[Any], params: Any) -> Array:
             y = kernels.forward(card.forward, card.inputs, values)
         if y is None:
             with np.errstate(all="ignore"):
-                y = card.forward(*lent, **params)
+                y = _array(card.forward(*lent, **params))
+                if card.ours and card.elementwise and y.dtype.kind == "f" and _whole(lent):
+                    wide = [np.float64(v) if isinstance(v, np.ndarray) else v for v in lent]
+                    y = _array(card.forward(*wide, **params))
     except MinigradError:
         raise
     except TypeError as problem:
@@ -80,10 +83,18 @@ def run_forward(card: Op, values: Sequence[Any], params: Any) -> Array:
         raise DtypeError(f"{card.name}: it cannot be used on {kinds}: {said}") from problem
     except Exception as problem:
         raise ShapeError(_complaint(card, values, problem)) from problem
-    y = _array(y)
     if y.dtype.kind not in "fiub":
         raise DtypeError(f"{card.name}: the forward returned {y.dtype}, not real numbers")
     return y if card.ours else y.copy()  # a stranger may write into its array again
+
+
+def _whole(values: Sequence[Any]) -> bool:
+    """Whether all arrays hold whole numbers: real maths on them is done in float64.
+
+    NumPy would choose a precision by their size, and count below 0 in unsigned ones.
+    """
+    kinds = [v.dtype.kind for v in values if isinstance(v, np.ndarray)]
+    return "f" not in kinds
 
 
 def _complaint(card: Op, values: Sequence[Any], problem: Exception) -> str:

@@ -231,8 +231,9 @@ def array_of(values: Any, dtype: DTypeLike | None, who: str, whole: bool = False
         values = values._value
     known = isinstance(values, (np.ndarray, np.generic))
     try:
-        array = np.array(values, dtype=dtype, order="C")
-    except (ValueError, TypeError) as problem:
+        with np.errstate(all="ignore"):
+            array = np.array(values, dtype=dtype, order="C")
+    except (ValueError, TypeError, OverflowError) as problem:
         said = " ".join(str(problem).split())
         raise DtypeError(f"{who}: the values are no array of numbers: {said}") from problem
     if array.dtype.kind not in "fiub":

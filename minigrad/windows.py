@@ -58,6 +58,8 @@ def refuse_image(name: str, x: Any, kernel: Pair, padding: Pair, dilation: Pair)
         raise ShapeError(
             f"{name}: x {np.shape(x)} must have the axes (batch, channels, height, width)"
         )
+    if min(kernel) < 1:
+        raise ShapeError(f"{name}: the kernel {kernel} must have at least one cell")
     for axis in (0, 1):
         room, span = x.shape[2 + axis] + 2 * padding[axis], dilation[axis] * (kernel[axis] - 1) + 1
         if room < span:

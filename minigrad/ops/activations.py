@@ -155,4 +155,4 @@ def gelu(x: Any) -> Any:
 )
 def gelu_erf(x: Any) -> Any:
     """x times the standard normal distribution function of x."""
-    return np.maximum(x, -FAR_GELU) * erfc(-x / SQRT_2) / 2
+    return np.maximum(x, -FAR_GELU) * (erfc(-x / SQRT_2) / 2)

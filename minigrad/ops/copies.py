@@ -9,7 +9,7 @@ import numpy as np
 
 from ..axes import Array, Shape, axis_of, is_whole, new_axis_of, number, sizes_of
 from ..domains import Cases, Rng, Sample, calls
-from ..errors import ShapeError
+from ..errors import DtypeError, ShapeError
 from ..indices import place_on_axis
 from ..op import op
 
@@ -115,8 +115,10 @@ def cropped(g: Array, pad: Any, x_shape: Shape) -> Array:
 )
 def pad(x: Any, *, pad: Any, value: float = 0.0) -> Any:
     """x with cells of a plain value before and after: (before, after) pairs, last axis first."""
-    filled = number("pad", "value", value)
-    return np.pad(x, widths(pad, x.shape), constant_values=filled) if x.ndim else x
+    filled, edges = number("pad", "value", value), widths(pad, x.shape)
+    if x.dtype.kind != "f" and np.full((), filled).astype(x.dtype) != filled:
+        raise DtypeError(f"pad: value {filled:g} is no value of x, whose dtype is {x.dtype}")
+    return np.pad(x, edges, constant_values=filled) if edges else x
 
 
 # --- joins ----------------------------------------------------------------------------------------

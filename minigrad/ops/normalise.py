@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..axes import Array, Shape, floating, number
+from ..axes import Array, Shape, count, floating, number
 from ..domains import Cases, Rng, Sample
 from ..errors import ShapeError
 from ..op import op
@@ -39,7 +39,8 @@ def last_axes(name: str, x: Array, weight: Any) -> tuple[int, ...]:
 
 def mean_of(x: Array, axes: tuple[int, ...]) -> Array:
     """The mean over axes, kept as size 1, in float64."""
-    return np.asarray(np.mean(x, axis=axes, keepdims=True, dtype=np.float64))
+    total = np.sum(x, axis=axes, keepdims=True, dtype=np.float64)
+    return np.asarray(total / np.float64(count(axes, x.shape)))
 
 
 def summed_to(g: Array, shape: Shape) -> Array:

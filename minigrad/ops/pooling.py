@@ -57,7 +57,8 @@ def pull_max_pool(g: Array, x: Array, y: Array, how: tuple[Pair, Pair, Pair]) ->
     """g to the largest cell of each window, split evenly among ties."""
     kernel, stride, padding = how
     seen = windows(x, kernel, stride, padding, (1, 1), -np.inf)
-    tied = (seen == y[..., None, None]) | (seen != seen)
+    inside = windows(np.ones(x.shape, bool), kernel, stride, padding, (1, 1), False)
+    tied = ((seen == y[..., None, None]) | (seen != seen)) & inside
     shares = np.where(tied, (g / tied.sum(axis=(4, 5)))[..., None, None], 0)
     return fold_back(shares, x.shape, stride, padding, (1, 1))
 

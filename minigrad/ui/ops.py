@@ -28,6 +28,7 @@ from .tables import edit, letter_by_letter
 NAME = "minigrad_ops"
 MOST = 4096  # cells of a result that is stepped through
 LARGEST = 10**6  # product of the whole numbers typed as one parameter
+LONGEST = 1000  # a single one of them, but for a seed
 EDITABLE = (bool, int, float, str, tuple, type(None))  # parameters that fit a field
 
 
@@ -153,7 +154,8 @@ def _as_before(name: str, array: Any, typed: Any) -> Any:
     if array.dtype.kind == "f":
         return typed
     kind = "0 or 1" if array.dtype.kind == "b" else "a whole number"
-    wrong = np.flatnonzero(typed.astype(array.dtype) != typed)
+    with np.errstate(invalid="ignore"):  # a number too large to be whole is told below
+        wrong = np.flatnonzero(typed.astype(array.dtype) != typed)
     if wrong.size:
         raise ArgumentError(f"{name}: a cell must be {kind}, not {typed.ravel()[wrong[0]]:g}")
     return typed.astype(array.dtype)
@@ -188,6 +190,9 @@ def _read(name: str, text: str) -> Any:
             f"{name}: “{text[:40]}” is no value; type a number, (0, 1) or None"
         ) from problem
     sizes = value if isinstance(value, tuple) else (value,)
-    if prod(max(abs(v), 1) for v in sizes if isinstance(v, int)) > LARGEST:
+    whole = [abs(v) for v in sizes if isinstance(v, int)]
+    if name != "seed" and (
+        prod(n or 1 for n in whole) > LARGEST or max(whole, default=0) > LONGEST
+    ):
         raise ArgumentError(f"{name}: “{text[:40]}” is too large to step through here")
     return value
