@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from .card import Op, required
 from .errors import CardError
 
 Array = NDArray[Any]
-Rng = np.random.Generator
+Rng: TypeAlias = "np.random.Generator"  # in words: numpy.random is loaded when something is drawn
 Sample = tuple[tuple[Array, ...], dict[str, Any]]  # operands and parameters of one call
 
 
