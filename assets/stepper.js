@@ -248,6 +248,67 @@ function timelineMarkup(frames) {
     .join("");
 }
 
+const POLICIES = ["save_all", "recompute"];
+const SWATCH = `<svg class="swatch" width="31" height="10" aria-hidden="true"><path d="M0 5H30"/></svg>`;
+
+/** The bytes of one policy as stairs: step s reaches from s − ½ to s + ½; 1 is the most of all. */
+function stairs(bytes, most) {
+  const heights = bytes.map((count) => `V${(1 - count / most).toFixed(4)}`);
+  return `M0,1${heights.map((height, step) => `${height}H${Math.min(step + 0.5, bytes.length - 1)}`).join("")}`;
+}
+
+/** Both policies over the same axis as the scrubber; without bytes there is no lane. */
+function memoryMarkup({ memory, frames }) {
+  if (!memory) return "";
+  const policies = POLICIES.filter((policy) => memory[policy]);
+  const most = Math.max(...policies.map((policy) => memory[policy][memory.peaks[policy].step]));
+  const last = Math.max(frames.length - 1, 1);
+  const legend = policies.map((policy) =>
+    `<span class="policy ${policy}">${SWATCH}<span>${memory.labels[policy]}, now <b data-now="${policy}"></b></span></span>`);
+  const curves = policies.map((policy) => `<path class="${policy}" d="${stairs(memory[policy], most)}"/>`);
+  const [first, second = first] = policies.map((policy) => memory.peaks[policy]);
+  const isOne = first.step === second.step && first.text === second.text; // one label for both dots
+  const isLeft = ({ step }, other) => step / last > 0.8 || (step / last > 0.2 && step < other.step);
+  const sides = [isLeft(first, second), isLeft(second, first)];
+  const peaks = policies.map((policy, n) => {
+    const { step, text } = memory.peaks[policy];
+    const high = memory[policy][step] / most;
+    const isBelow = n && high > 0.6 && sides[0] === sides[1];
+    const place = `${policy}${sides[n] ? " left" : ""}${isBelow ? " below" : ""}`;
+    const style = `style="--at:${step / last};--high:${high}"`;
+    return `<i class="peak ${policy}" ${style}></i>${n && isOne ? "" : `<span class="peak ${place}" ${style}>${text}</span>`}`;
+  });
+  const said = `bytes held for backward at each step; ${policies.map((policy) => memory.labels[policy]).join("; ")}`;
+  return `<details class="memory" data-testid="memory"${memoryOpen ?? memory.open ? " open" : ""}>
+      <summary><span class="title">Memory <span class="legend">held for backward</span></span>
+        <span class="policies">${legend.join("")}</span></summary>
+      <div class="lane" role="img" aria-label="${said}">
+        <svg viewBox="0 0 ${last} 1" preserveAspectRatio="none" aria-hidden="true">${curves.join("")}</svg>
+        <i class="mark"></i>${peaks.join("")}</div>
+    </details>`;
+}
+
+let memoryOpen; // once somebody has opened or folded a lane, the steppers that come next follow
+
+/** A step moves the mark and rewrites two numbers; a click goes to the step below the pointer. */
+function memoryPanel(details, { memory, frames }, go) {
+  if (!details) return { show() {} };
+  const [lane, mark] = [".lane", ".mark"].map((name) => details.querySelector(name));
+  const now = [...details.querySelectorAll("[data-now]")];
+  const last = Math.max(frames.length - 1, 1);
+  lane.addEventListener("click", ({ clientX }) => {
+    const { left, width } = lane.querySelector("svg").getBoundingClientRect();
+    go(Math.round(clamp((clientX - left) / width, 0, 1) * last));
+  });
+  details.querySelector("summary").addEventListener("click", () => (memoryOpen = !details.open));
+  return {
+    show(step) {
+      mark.style.setProperty("--at", step / last);
+      for (const number of now) number.textContent = memory.texts[memory[number.dataset.now][step]];
+    },
+  };
+}
+
 function codeMarkup({ title, lines }) {
   const rows = lines.map(({ number, text }) =>
     `<div class="line" data-line="${number}"><i>${number}</i><span>${escape(text)}</span></div>`);
@@ -255,7 +316,7 @@ function codeMarkup({ title, lines }) {
     <div class="lines" style="--lines:${lines.length}">${rows.join("")}</div></section>`;
 }
 
-function shellMarkup({ frames, summary, code }) {
+function shellMarkup({ frames, summary, code, memory }) {
   const button = (name, label, text = "") =>
     `<button data-testid="${name}" aria-label="${label}">${text}${ICONS[name]}</button>`;
   const speeds = [0.5, 1, 2, 4].map((x) => `<option value="${x}"${x === 1 ? " selected" : ""}>${x}×</option>`);
@@ -269,6 +330,7 @@ function shellMarkup({ frames, summary, code }) {
     </div>
     <input class="scrub" data-testid="scrub" type="range" min="1" max="${frames.length}" aria-label="step">
     <div class="timeline" data-testid="timeline" role="group" aria-label="timeline">${timelineMarkup(frames)}</div>
+    ${memoryMarkup({ frames, memory })}
     <div class="two${code ? "" : " alone"}">
       <section class="card graph" data-testid="graph" aria-label="graph">
         <h3>Graph <span class="legend">‖·‖ value · grad = size of the gradient so far</span><span class="tools">
@@ -610,6 +672,7 @@ export function mount(host, payload, { step = 0, onStep } = {}) {
   const theme = followTheme(root);
   const cards = cardsPanel(root.querySelector(".cards"), payload);
   const graph = graphPanel(part("graph"), payload, move);
+  const memory = memoryPanel(part("memory"), payload, move);
   let current = 0;
   let timer = null;
 
@@ -645,6 +708,7 @@ export function mount(host, payload, { step = 0, onStep } = {}) {
     graph.show(frame, next);
     drawCode(frame.lines);
     drawTimeline(next);
+    memory.show(next);
     current = next;
     if (focused) keepFocus(focused);
   }

@@ -121,7 +121,8 @@ class TapeNode:
     """One entry of a tape. Ids are places on the tape, 0 … n-1 in creation order.
 
     kind: "leaf" (needs a gradient), "constant" or "op". inputs: an id, or a plain number. origin:
-    where an untracked value came from, in words. residuals: names of what the op saved. name: what
+    where an untracked value came from, in words. residuals: names of what the op saved. cost: of an
+    op, "memory" (cheap to make again) or "compute"; "" where an older file does not say. name: what
     the person called it, else `v3`. sources: axes of operands and result in letters, for ops that
     sum products. line: file and line of the call.
     """
@@ -140,6 +141,7 @@ class TapeNode:
     origin: tuple[str, str] = ("", "")
     sources: tuple[str, ...] = ()
     line: tuple[str, int] | None = None
+    cost: str = ""
 
 
 class Tape:
@@ -185,6 +187,7 @@ class Tape:
             operands=card.inputs,
             params=node.params,
             residuals=card.residuals(tracked),
+            cost=card.cost,
             sources=card.sources(*map(_shape, node._inputs), **node.params) if card.sources else (),
             **common,
         )

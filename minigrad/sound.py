@@ -16,6 +16,7 @@ from .events import (
     Event,
     Pulled,
     Reached,
+    Recomputed,
     Reduced,
     Released,
     Seeded,
@@ -25,6 +26,7 @@ from .events import (
 from .graph import TapeNode
 
 Nodes = Sequence[TapeNode]
+MOST = 2**62  # bytes: more than any memory
 
 
 def refuse_unsound(nodes: Nodes, events: Sequence[Event], checks: Sequence[Check]) -> None:
@@ -81,6 +83,8 @@ def _node(place: int, node: TapeNode) -> None:
     _must(pairs and (node.kind == "op") == bool(node.inputs), f"{what} has malformed inputs")
     kept = all(name == "y" or name in node.operands for name in node.residuals)
     _must(kept, f"{what} has saved a value that it does not have")
+    _must(node.cost in ("", "memory", "compute"), f"{what} has a cost of no known kind")
+    _must(math.prod(node.value.shape) < MOST, f"{what} is larger than any memory")
     _must(len(node.sources) in (0, len(node.inputs) + 1), f"{what} has malformed sources")
 
 
@@ -119,8 +123,8 @@ def _event(nodes: Nodes, event: Event, pulled: Pulled | None) -> None:
                 _fits(pulled.contribution, shape, "an event Pulled")
         case Stopped():
             _edge(nodes, event.node, event.argnum, event.input, what)
-        case Released():
-            _must(event.bytes >= 0, f"{what} releases less than nothing")
+        case Recomputed() | Released():
+            _must(0 <= event.bytes < MOST, f"{what} names a number of bytes that cannot be")
 
 
 def _check(nodes: Nodes, check: Check) -> None:

@@ -132,6 +132,8 @@ TYPES = [
     put("nodes", 0, "extra", value=1),
     put("nodes", 2, "params", value=[1]),
     put("nodes", 2, "residuals", value=[1]),
+    put("nodes", 2, "cost", value="free"),
+    put("nodes", 2, "cost", value=7),
     put("Seeded", "event", value="Exploded"),
     put("Seeded", "event", value=["Seeded"]),
     put("Seeded", "node", value="5"),
@@ -170,6 +172,17 @@ def test_an_unsound_file_is_refused_in_one_sentence(change, sound: Json, tmp_pat
     data = copy.deepcopy(sound)
     change(data)
     refused(tmp_path / "bad.json", json.dumps(data))
+
+
+def test_sizes_that_no_memory_has_are_refused(sound: Json, tmp_path: Path) -> None:
+    made = {"event": "Recomputed", "node": 2, "value": sound["nodes"][2]["value"]}
+    for size in (10**400, -1):
+        data = {**sound, "events": [*sound["events"], {**made, "bytes": size}]}
+        assert "bytes" in refused(tmp_path / "bad.json", json.dumps(data))
+    data = copy.deepcopy(sound)
+    facts = {"corner": [0.0], "corner_shape": [1, 1], "min": 0, "max": 0, "mean": 0, "norm": 0}
+    data["nodes"][1]["value"] = {"shape": [10**12, 10**12], "dtype": "float64", **facts}
+    assert "memory" in refused(tmp_path / "bad.json", json.dumps(data))
 
 
 def test_a_newer_version_is_named(sound: Json, tmp_path: Path) -> None:

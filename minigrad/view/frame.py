@@ -6,11 +6,12 @@ from ..events import Accumulated, Reached, Seeded, Stopped, Summary, Visited
 from ..graph import TapeNode
 from ..trace import Step, Trace
 from .formula import bar_tex, bar_text, name_tex, named
-from .parts import Frame, Grid, Letters, Math, Name, Part, Sign, Text, short
+from .memory import kept, size_in_bytes
+from .parts import Frame, Grid, Letters, Math, Name, Part, Sign, Text, bytes_text, short
 from .proof import proof_of
 from .pulled import ledger_of, pull_frame
 from .sources import axes, made_of
-from .words import along, common, copied_axes, finite, odd, operands_in, word_of
+from .words import along, common, copied_axes, finite, odd, operands_in
 
 CONTRIBUTIONS = 4  # contributions written side by side when a leaf is reached
 
@@ -34,16 +35,7 @@ def forward(trace: Trace, step: Step) -> Frame:
         copied = copied_axes(trace.nodes[i].value.shape, node.value.shape)
         if copied and node.symbol and not node.sources:
             say += [" ", Name(trace.nodes[i].name), f" is copied along {along(copied)}."]
-    saved = dict.fromkeys(
-        node.name if r == "y" else word_of(trace, node, node.operands.index(r))
-        for r in node.residuals
-        if r == "y" or isinstance(node.inputs[node.operands.index(r)], int)
-    )
-    say.append(" For backward it saves " if saved else " For backward it saves nothing.")
-    for n, name in enumerate(saved):
-        say += [" and " if n else "", Name(name)]
-    if saved:
-        say.append(".")
+    say += _saved(trace, node)
     if not finite(node.value) and all(finite(trace.nodes[i].value) for i in inputs):
         say += [" Here finite numbers become ", Name(odd(node.value)), "."]
     return Frame(
@@ -55,6 +47,19 @@ def forward(trace: Trace, step: Step) -> Frame:
         edges=tuple((node.id, k) for k, i in enumerate(node.inputs) if isinstance(i, int)),
         parts=tuple(_equation(trace, node)),
     )
+
+
+def _saved(trace: Trace, node: TapeNode) -> Text:
+    """What this op keeps for backward, and how much that is."""
+    saved = kept(node)
+    if not saved:
+        return (" For backward it saves nothing.",)
+    say: list[str | Name | Math] = [" For backward it saves "]
+    names = dict.fromkeys(trace.nodes[i].name for i in saved)
+    for n, name in enumerate(names):
+        say += [" and " if n else "", Name(name)]
+    size = sum(size_in_bytes(trace.nodes[i].value) for i in saved)
+    return (*say, f", {bytes_text(size)}.")
 
 
 def _equation(trace: Trace, node: TapeNode) -> list[Part]:

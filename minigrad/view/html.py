@@ -16,6 +16,7 @@ from ..trace_file import write_whole
 from .dot import all_stats, dot, far_edges
 from .formula import mathml, name_tex
 from .frame import frames
+from .memory import lane
 from .parts import (
     Cells,
     Frame,
@@ -89,6 +90,7 @@ def payload(trace: Trace) -> Json:
             for n in trace.nodes
         ],
         "frames": [_frame(f, arrays) for f in frames(trace)],
+        "memory": lane(trace),
         "arrays": arrays.rows,
     }
 

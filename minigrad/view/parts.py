@@ -11,6 +11,8 @@ import numpy as np
 from ..events import Summary
 from .formula import plain
 
+PREFIXES = "kMGTPE"  # of bytes, each a thousand of the one before
+
 
 @dataclass(frozen=True, slots=True)
 class Name:
@@ -160,6 +162,17 @@ def size_of(array: Any) -> float:
         return largest
     with np.errstate(all="ignore"):  # scaled, so that no square overflows
         return largest * float(np.sqrt(np.square(flat / largest).sum()))
+
+
+def bytes_text(count: int) -> str:
+    """A number of bytes as people write it: 96 bytes, 1.2 kB, 34 MB."""
+    if count < 1000:
+        return "1 byte" if count == 1 else f"{count} bytes"
+    scaled, power = float(count), 0
+    while scaled >= 999.5 and power < len(PREFIXES):
+        scaled, power = scaled / 1000, power + 1
+    digits = 1 if scaled < 9.95 else 0
+    return f"{scaled:.{digits}f} {PREFIXES[power - 1]}B"
 
 
 def shape_text(shape: tuple[int, ...]) -> str:

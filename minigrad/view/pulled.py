@@ -20,6 +20,7 @@ from .parts import (
     Part,
     Sign,
     Text,
+    bytes_text,
     shape_text,
 )
 from .proof import proof_of
@@ -101,7 +102,7 @@ def _warnings(trace: Trace, step: Step, pulled: Pulled) -> Iterator[str | Name |
             yield from (
                 " ",
                 Name(made),
-                f" had been dropped and is made again: {event.bytes} bytes.",
+                f" had been dropped and is made again: {bytes_text(event.bytes)}.",
             )
         if isinstance(event, Stopped):
             why = WHY.get(event.reason, event.reason)

@@ -9,14 +9,16 @@ import numpy as np
 from ..events import Summary
 from ..trace import Trace
 from .frame import frames
+from .memory import memory_text
 from .parts import Frame, Grid, Panel, Part, Sign, in_words, shape_text, short
 
 INDENT = "    "
 
 
 def trace_text(trace: Trace) -> str:
-    """Every step of a trace as text."""
-    return "\n\n".join(frame_text(frame) for frame in frames(trace))
+    """Every step of a trace as text, then what it takes to hold in memory."""
+    said = [*map(frame_text, frames(trace)), memory_text(trace)]
+    return "\n\n".join(text for text in said if text)
 
 
 def frame_text(frame: Frame) -> str:
