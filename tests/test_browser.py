@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from playwright.sync_api import expect
 from stepper_page import Stepper, type_into
 
 BROADCAST = "/?lesson=01_the_reference_table&case=mul-broadcast-1-1-3"
@@ -96,9 +97,9 @@ def test_hovering_a_cell_writes_out_its_sum(tab, app) -> None:
     tab.goto(f"{app}{BROADCAST}&step=8")
     stepper = Stepper(tab)
     said = stepper.part("explain")
-    assert "0.3·(−1) + 2·0.5 = −0.3 + 1 = 0.7" in said.inner_text()
+    expect(said).to_contain_text("0.3·(−1) + 2·0.5 = −0.3 + 1 = 0.7")
     stepper.part("reduced").locator('[data-index="0,0,2"]').hover()
-    assert "0.7·0 + 1.1·1.5 = 0 + 1.65 = 1.65" in said.inner_text()
+    expect(said).to_contain_text("0.7·0 + 1.1·1.5 = 0 + 1.65 = 1.65")
 
 
 def test_a_matrix_product_is_written_as_row_times_column(tab, app) -> None:
@@ -106,7 +107,7 @@ def test_a_matrix_product_is_written_as_row_times_column(tab, app) -> None:
     stepper = Stepper(tab)
     stepper.part("timeline").get_by_role("button", name="matmul → x0").click()
     stepper.part("contribution").locator('[data-index="0,1,0"]').hover()
-    assert "0.7·1 + 2·0.75 = 0.7 + 1.5 = 2.2" in stepper.part("explain").inner_text()
+    expect(stepper.part("explain")).to_contain_text("0.7·1 + 2·0.75 = 0.7 + 1.5 = 2.2")
     assert stepper.part("residuals").is_visible() and stepper.part("local").count() == 0
 
 
