@@ -14,7 +14,10 @@ from minigrad.prove import proof_table, prove
 TANH = mg.registry["tanh"]
 
 
-@pytest.mark.parametrize("name", ["tanh", "relu", "mul", "where", "gather", "einsum", "conv2d"])
+@pytest.mark.parametrize(
+    "name",
+    ["tanh", "relu", "silu", "gelu", "gelu_erf", "mul", "where", "gather", "einsum", "conv2d"],
+)
 def test_the_proof_of_our_ops_holds(name: str) -> None:
     proof = prove(mg.registry[name])
     assert proof, proof.faults
