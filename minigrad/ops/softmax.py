@@ -150,7 +150,7 @@ def pull_cross_entropy(g: Array, x: Array, target: Array, reduction: str) -> Arr
 
 
 @op(
-    tex=r"y = -\frac{1}{n} \sum_i \ln \text{softmax}(x_i)_{\text{target}_i}",
+    tex=r"y = -\frac{1}{n} \sum_i \ln \, \text{softmax}(x_i)_{\text{target}_i}",
     domain=Cases("logits (n, classes, …) and a class for each row", _classes),
     pulls={
         "x": (
